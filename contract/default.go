@@ -1,0 +1,77 @@
+package contract
+
+import (
+	"net/http"
+	"time"
+)
+
+// Default is the contract that most servers keep: the key in Idempotency-Key as
+// it is, 1 to 255 visible ASCII characters, remembered for 24 h; 409 while the
+// first request runs, 422 when the key came before with another request; 401,
+// 407, 413 and 429 are given before the work; every marker of a replay that is
+// in use somewhere; the hints X-Should-Retry and Stripe-Should-Retry; 5xx not
+// stored.
+//
+// A bare 409 is taken for "in progress": repeating it with the same key is
+// harmless, while an API that means something else by it can say so by a code
+// (see [Match]).
+func Default() Contract {
+	return Contract{
+		Name:     "default",
+		Source:   "https://www.ietf.org/archive/id/draft-ietf-httpapi-idempotency-key-header-07.html",
+		Header:   "Idempotency-Key",
+		Methods:  defaultMethods(),
+		MinKey:   1,
+		MaxKey:   255,
+		Window:   24 * time.Hour,
+		Lease:    time.Minute,
+		Answers:  defaultAnswers(),
+		Refusals: defaultRefusals(),
+		Replayed: defaultMarkers(),
+		Hints:    defaultHints(),
+	}
+}
+
+func defaultMethods() []string {
+	return []string{http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}
+}
+
+func defaultAnswers() []Match {
+	return []Match{
+		{Status: http.StatusConflict, Means: InProgress},
+		{Status: http.StatusUnprocessableEntity, Means: Mismatch},
+	}
+}
+
+func defaultRefusals() []int {
+	return []int{
+		http.StatusUnauthorized, http.StatusProxyAuthRequired,
+		http.StatusRequestEntityTooLarge, http.StatusTooManyRequests,
+	}
+}
+
+func defaultMarkers() []Marker {
+	yes, no := []string{"true", "1"}, []string{"false", "0"}
+	return []Marker{
+		{Header: "Idempotent-Replayed", Yes: yes, No: no},
+		{Header: "X-Idempotent-Replayed", Yes: yes, No: no},
+		{Header: "Idempotency-Replayed", Yes: yes, No: no},
+		{Header: "X-Idempotency-Replayed", Yes: yes, No: no},
+		{Header: "Idempotency-Replay", Yes: yes, No: no},
+		{Header: "X-Idempotency-Cached", Yes: yes, No: no},
+		{Header: "X-Idempotency-Cache-Hit", Yes: yes, No: no},
+		{Header: "Chargebee-Idempotency-Replayed", Yes: yes, No: no},
+		{Header: "Request-Idempotency", Yes: yes, No: no}, // PPRO
+		{Header: "Idempotency-Status", Yes: []string{"Repeated"}, No: []string{"Original"}},
+		{Header: "Idempotency-Relayed"},                         // holds the first key
+		{Header: "X-Gcs-Idempotence-Request-Timestamp"},         // Worldline: holds a time
+		{Header: "Original-Request", DiffersFrom: "Request-Id"}, // Stripe: both are on first answers too
+	}
+}
+
+func defaultHints() []Hint {
+	return []Hint{
+		{Header: "X-Should-Retry", Retry: "true", Stop: "false"},
+		{Header: "Stripe-Should-Retry", Retry: "true", Stop: "false"},
+	}
+}
