@@ -15,9 +15,7 @@ package contract
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -85,6 +83,9 @@ const (
 	InBody                // in the JSON body, at the path Contract.Header; verified, never injected
 )
 
+// String returns the name of the constant.
+func (p Place) String() string { return name(p, "InHeader", "InBody") }
+
 // Meaning is what an answer says about its key.
 type Meaning uint8
 
@@ -101,11 +102,15 @@ const (
 
 // String returns the name of the constant.
 func (m Meaning) String() string {
-	names := [...]string{"Unclassified", "InProgress", "Mismatch", "Done", "KeyRefused", "Final", "Settled", "Transient"}
-	if int(m) < len(names) {
-		return names[m]
+	return name(m, "Unclassified", "InProgress", "Mismatch", "Done", "KeyRefused", "Final", "Settled", "Transient")
+}
+
+// name returns the name of constant number v, or what it is if it has none.
+func name[T ~uint8](v T, names ...string) string {
+	if int(v) < len(names) {
+		return names[v]
 	}
-	return fmt.Sprintf("Meaning(%d)", uint8(m))
+	return fmt.Sprintf("%s(%d)", strings.TrimPrefix(fmt.Sprintf("%T", v), "contract."), uint8(v))
 }
 
 // A Match names answers of one kind and what they mean.
@@ -115,10 +120,12 @@ type Match struct {
 	// Path leads to a member of the JSON body, such as "error.code"; arrays on
 	// the way are walked, and any element may match. Empty: the status alone.
 	Path string
-	// Value is what the member must hold. Under the path "type" (RFC 9457, 3.1.1)
-	// it may also be the last segment of the URI. Empty: the member is there.
+	// Value is what the member must hold: a string as it is, case and all, a
+	// number as it is written, "true" or "false". Under the path "type" (RFC
+	// 9457, 3.1.1) it may also be the last segment of the URI. Empty: the member
+	// is there and not null.
 	Value string
-	// Means is the meaning. A status alone cannot give 422 the meaning
+	// Means is the meaning. Without a Value no match gives 422 the meaning
 	// InProgress or Transient: a 422 is repeated only where a code says so.
 	Means Meaning
 }
@@ -127,7 +134,7 @@ type Match struct {
 type Marker struct {
 	// Header is the header's name.
 	Header string
-	// Yes are the values that mark a replay; empty: the header's presence does.
+	// Yes are the values that mark a replay; empty: any value but those of No.
 	Yes []string
 	// No are the values that mark a fresh answer.
 	No []string
@@ -155,6 +162,11 @@ const (
 	StoredSuccess                // 2xx only: any other answer runs again under the same key
 	StoredAll                    // every finished answer, 5xx included
 )
+
+// String returns the name of the constant.
+func (s Stored) String() string {
+	return name(s, "StoredBelow500", "StoredSuccess", "StoredAll")
+}
 
 // Keeps reports whether an answer with this status is kept.
 func (s Stored) Keeps(status int) bool {
@@ -207,106 +219,4 @@ func (c Contract) Refuses(status int) bool {
 		c.Refusals = defaultRefusals()
 	}
 	return slices.Contains(c.Refusals, status)
-}
-
-// Validate reports every fault of c at once, or nil. Each error is one line and
-// begins with "contract:".
-func (c Contract) Validate() error {
-	c = c.WithDefaults()
-	var faults []error
-	fault := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("contract: "+format, args...))
-	}
-	if c.Place > InBody {
-		fault("Place %d is not known", c.Place)
-	}
-	if c.Place == InHeader && !isToken(c.Header) {
-		fault("Header %q is not a header name", c.Header)
-	}
-	if c.FirstSentHeader != "" && !isToken(c.FirstSentHeader) {
-		fault("FirstSentHeader %q is not a header name", c.FirstSentHeader)
-	}
-	for _, m := range c.Methods {
-		if !isToken(m) { // a method is a token as well (RFC 9110, 9.1)
-			fault("Methods: %q is not a method", m)
-		}
-		if m == http.MethodGet || m == http.MethodHead || m == http.MethodOptions || m == http.MethodTrace {
-			fault("Methods: a %s never carries a key", m)
-		}
-	}
-	if c.Format > FormatWord {
-		fault("Format %d is not known", c.Format)
-	}
-	if c.MinKey < 1 || c.MaxKey < c.MinKey {
-		fault("keys of %d to %d bytes cannot be", c.MinKey, c.MaxKey)
-	}
-	if c.Gap < 0 || c.Lease < 0 {
-		fault("Gap %v and Lease %v must not be negative", c.Gap, c.Lease)
-	}
-	if c.Stored > StoredAll {
-		fault("Stored %d is not known", c.Stored)
-	}
-	for i, m := range c.Answers {
-		if m.Status != 0 && !isStatus(m.Status) {
-			fault("Answers[%d]: %d is not a status", i, m.Status)
-		}
-		if m.Means == Unclassified || m.Means > Transient {
-			fault("Answers[%d]: %v is no meaning", i, m.Means)
-		}
-		if m.Path == "" && m.Value != "" {
-			fault("Answers[%d]: the value %q has no path", i, m.Value)
-		}
-		if m.repeats422() {
-			fault("Answers[%d]: only a code can make a 422 %v", i, m.Means)
-		}
-	}
-	for _, s := range c.Refusals {
-		if !isStatus(s) || s < 400 {
-			fault("Refusals: %d is not a status of refusal", s)
-		}
-	}
-	for i, m := range c.Replayed {
-		if !isToken(m.Header) {
-			fault("Replayed[%d]: %q is not a header name", i, m.Header)
-		}
-	}
-	for i, h := range c.Hints {
-		if (h.Header == "") == (h.Path == "") {
-			fault("Hints[%d]: one of Header and Path must be set", i)
-		}
-		if h.Retry == "" && h.Stop == "" {
-			fault("Hints[%d]: neither Retry nor Stop is set", i)
-		}
-	}
-	return errors.Join(faults...)
-}
-
-// isToken reports whether s is a token (RFC 9110, 5.6.2), as names of headers
-// and methods are.
-func isToken(s string) bool {
-	for i := range len(s) {
-		if !isAlnum(s[i]) && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(s[i])) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isStatus(s int) bool { return s >= 100 && s <= 599 }
-
-// repeats422 reports whether m would repeat a 422 by its status alone.
-func (m Match) repeats422() bool {
-	return m.Status == http.StatusUnprocessableEntity && m.Path == "" && (m.Means == InProgress || m.Means == Transient)
-}
-
-// ByName returns the contract of that name from [All], ignoring case.
-func ByName(name string) (Contract, error) {
-	var names []string
-	for _, c := range All() {
-		if strings.EqualFold(c.Name, name) {
-			return c, nil
-		}
-		names = append(names, c.Name)
-	}
-	return Contract{}, fmt.Errorf("contract: no contract is named %q; there are %s", name, strings.Join(names, ", "))
 }

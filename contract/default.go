@@ -21,8 +21,8 @@ func Default() Contract {
 		Source:   "https://www.ietf.org/archive/id/draft-ietf-httpapi-idempotency-key-header-07.html",
 		Header:   "Idempotency-Key",
 		Methods:  defaultMethods(),
-		MinKey:   1,
-		MaxKey:   255,
+		MinKey:   defaultMinKey,
+		MaxKey:   defaultMaxKey,
 		Window:   24 * time.Hour,
 		Lease:    time.Minute,
 		Answers:  defaultAnswers(),
@@ -31,6 +31,8 @@ func Default() Contract {
 		Hints:    defaultHints(),
 	}
 }
+
+const defaultMinKey, defaultMaxKey = 1, 255
 
 func defaultMethods() []string {
 	return []string{http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}

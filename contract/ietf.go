@@ -9,8 +9,3 @@ func IETF() Contract {
 	c.Quoted = true
 	return c
 }
-
-// All returns every contract of the catalogue, Default first.
-func All() []Contract {
-	return []Contract{Default(), IETF()}
-}

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,6 +21,23 @@ const (
 	FormatWord                  // letters, digits, hyphen and underscore
 )
 
+// String returns the name of the constant.
+func (f Format) String() string {
+	return name(f, "FormatVisible", "FormatUUID", "FormatHex", "FormatUUIDv5", "FormatWord")
+}
+
+// size returns the one length that keys of the format have on the wire; zero if
+// they have many.
+func (f Format) size() int {
+	switch f {
+	case FormatUUID, FormatUUIDv5:
+		return 36
+	case FormatHex:
+		return 32
+	}
+	return 0
+}
+
 // spell returns the spelling of a visible key under f, or "" if the key does
 // not fit.
 func (f Format) spell(key string) string {
@@ -34,7 +52,7 @@ func (f Format) spell(key string) string {
 		}
 		return strings.ReplaceAll(key, "-", "")
 	case FormatUUIDv5:
-		if !isUUID(key) || uuid.MustParse(key).Version() != 5 {
+		if !isUUID(key) || key[14] != '5' { // the digit of the version
 			return uuid.NewSHA1(uuid.MustParse(wireNamespace), []byte(key)).String()
 		}
 	case FormatWord:
@@ -103,15 +121,9 @@ func (c Contract) Unwire(value string) (string, error) {
 	return key, nil
 }
 
+// limits are MinKey and MaxKey, or Default's.
 func (c Contract) limits() (lo, hi int) {
-	lo, hi = c.MinKey, c.MaxKey
-	if lo == 0 {
-		lo = 1
-	}
-	if hi == 0 {
-		hi = 255
-	}
-	return lo, hi
+	return cmp.Or(c.MinKey, defaultMinKey), cmp.Or(c.MaxKey, defaultMaxKey)
 }
 
 func (c Contract) who() string {
