@@ -1,0 +1,429 @@
+package idem
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"io/fs"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync/atomic"
+)
+
+// defaultMax bounds what is buffered of a body, either way.
+const defaultMax = 1 << 20
+
+// A source gives the body of one request as often as it is needed, the same
+// bytes each time, and owns the caller's body: it is closed exactly once.
+//
+// Bodies in memory are never wrapped: net/http knows them and sends head and
+// body in one write. The others are wrapped, to tell the caller's reader's
+// error from the network's and to make sure that the bytes stay the same.
+type source struct {
+	kind     sourceKind
+	buffered bool   // it was a stream, and is in memory now
+	once     bool   // it can be sent only once …
+	whyOnce  string // … because of this
+	original io.ReadCloser
+	refs     atomic.Int32 // open readers of original, and the call itself
+
+	bytes bytes.Reader // kind inBytes: a snapshot, at the start
+	text  strings.Reader
+	again func() (io.ReadCloser, error) // kind inGetBody: the caller's GetBody
+	at    io.ReaderAt                   // kind inSections
+	from  int64
+	size  int64 // -1: not known
+	stat  fs.FileInfo
+
+	most int64 // what may be read into memory
+
+	hash   maphash.Hash // here, so that hashing allocates nothing
+	hashed bool         // sum is that of the whole body, under the hash's seed
+	sum    uint64
+}
+
+type sourceKind uint8
+
+const (
+	noBody     sourceKind = iota
+	inBytes               // bytes.Reader, bytes.Buffer, or buffered here
+	inText                // strings.Reader
+	inGetBody             // GetBody makes it again
+	inSections            // a file, or anything that can be read at an offset
+	inStream              // once
+)
+
+// errBodyChanged means that the body is not what it was at the first send.
+var errBodyChanged = because(ErrNotRepeatable, "the body is not what it was at first")
+
+// newSource finds out how r's body can be sent again; one that can only be read
+// once is read into memory if it has at most most bytes. It takes over r's body
+// in every case, also with an error.
+func newSource(r *http.Request, most int64) (*source, error) {
+	s := &source{original: r.Body, size: r.ContentLength, most: most}
+	s.refs.Store(1)
+	if r.Body == nil || r.Body == http.NoBody {
+		return s, nil
+	}
+	inner := unwrapNopCloser(r.Body)
+	switch b := inner.(type) {
+	case *bytes.Reader:
+		s.kind, s.bytes, s.size = inBytes, *b, int64(b.Len())
+		return s, nil
+	case *bytes.Buffer:
+		s.inMemory(b.Bytes())
+		return s, nil
+	case *strings.Reader:
+		s.kind, s.text, s.size = inText, *b, int64(b.Len())
+		return s, nil
+	}
+	if r.GetBody != nil {
+		s.kind, s.again = inGetBody, r.GetBody
+		return s, nil
+	}
+	if s.asFile(inner, r.ContentLength) {
+		return s, nil
+	}
+	return s, s.buffer(r)
+}
+
+func (s *source) inMemory(data []byte) {
+	s.kind, s.size = inBytes, int64(len(data))
+	s.bytes.Reset(data)
+}
+
+// asFile reads what can be read at an offset through sections.
+func (s *source) asFile(inner io.Reader, length int64) bool {
+	file, ok := inner.(interface {
+		io.ReaderAt
+		io.Seeker
+	})
+	if !ok {
+		return false
+	}
+	from, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return false // a pipe, say
+	}
+	end, err := file.Seek(0, io.SeekEnd)
+	if err != nil || end < from {
+		return false
+	}
+	if _, err = file.Seek(from, io.SeekStart); err != nil {
+		return false
+	}
+	s.kind, s.at, s.from, s.size = inSections, file, from, end-from
+	if length > 0 && length < s.size {
+		s.size = length
+	}
+	s.stat = statOf(s.at)
+	return true
+}
+
+func statOf(file any) fs.FileInfo {
+	if f, ok := file.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		if info, err := f.Stat(); err == nil {
+			return info
+		}
+	}
+	return nil
+}
+
+// buffer reads a stream into memory, or leaves it a stream if it is too long.
+func (s *source) buffer(r *http.Request) error {
+	s.kind = inStream
+	most := s.most
+	length := r.ContentLength
+	if length <= 0 {
+		length = -1 // net/http too takes 0 with a body for "not known"
+	}
+	if most < 0 || length > most {
+		s.once, s.whyOnce = true, "its body is a stream that is not kept in memory"
+		if most >= 0 {
+			s.whyOnce = fmt.Sprintf("its body is a stream of %d bytes, more than MaxBody (%d)", length, most)
+		}
+		return nil
+	}
+	// A body that does not come must not outlast the caller's patience.
+	defer context.AfterFunc(r.Context(), func() { _ = r.Body.Close() })()
+	var data []byte
+	var err error
+	if length >= 0 {
+		data = make([]byte, length)
+		var n int
+		if n, err = io.ReadFull(r.Body, data); err == nil {
+			err = expectEOF(r.Body)
+		} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("idem: the body ends after %d bytes, ContentLength says %d", n, length)
+		}
+	} else {
+		data, err = io.ReadAll(io.LimitReader(r.Body, most+1))
+	}
+	if ctx := r.Context(); ctx.Err() != nil {
+		return causeOf(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if int64(len(data)) > most {
+		s.once, s.whyOnce = true, fmt.Sprintf("its body is a stream of more than MaxBody (%d bytes)", most)
+		s.original = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(data), r.Body), r.Body}
+		return nil
+	}
+	s.inMemory(data)
+	s.buffered = true
+	return nil
+}
+
+var errTooLong = errors.New("idem: the body is longer than its ContentLength")
+
+func expectEOF(r io.Reader) error {
+	var one [1]byte
+	for range 100 {
+		n, err := r.Read(one[:])
+		if n > 0 {
+			return errTooLong
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// inMem reports whether the body is in memory.
+func (s *source) inMem() bool { return s.kind == inBytes || s.kind == inText }
+
+// open returns a new reader of the whole body for one send by a. first says that
+// nothing of the caller's own body was read yet, so that it can serve.
+func (s *source) open(first bool, a *attempt) (io.ReadCloser, error) {
+	switch s.kind {
+	case noBody:
+		return s.original, nil // nil or NoBody
+	case inBytes, inText:
+		if !first && s.hashed {
+			if sum, _ := s.sumUp(); sum != s.sum {
+				return nil, errBodyChanged
+			}
+		}
+		return s.memory(), nil
+	case inSections:
+		if now := statOf(s.at); s.stat != nil && now != nil && (now.Size() != s.stat.Size() || !now.ModTime().Equal(s.stat.ModTime())) {
+			return nil, errBodyChanged
+		}
+		s.refs.Add(1)
+		return s.watch(io.NewSectionReader(s.at, s.from, s.size), s.release, a), nil
+	}
+	if first {
+		s.refs.Add(1)
+		return s.watch(s.original, s.release, a), nil
+	}
+	if s.kind == inStream {
+		return nil, because(ErrNotRepeatable, "%s", s.whyOnce)
+	}
+	body, err := s.again()
+	if err != nil {
+		return nil, &bodyError{err}
+	}
+	return s.watch(body, body.Close, a), nil
+}
+
+// memory returns a new reader that net/http knows to be in memory.
+func (s *source) memory() io.ReadCloser {
+	switch {
+	case s.size == 0:
+		return http.NoBody
+	case s.kind == inText:
+		r := s.text
+		return io.NopCloser(&r)
+	default:
+		r := s.bytes
+		return io.NopCloser(&r)
+	}
+}
+
+// reread is GetBody for the layers above the attempts.
+func (s *source) reread() (io.ReadCloser, error) {
+	switch s.kind {
+	case inSections:
+		return io.NopCloser(io.NewSectionReader(s.at, s.from, s.size)), nil
+	case inGetBody:
+		return s.again()
+	}
+	return s.memory(), nil
+}
+
+// release gives back one reference to the caller's body, and closes it with the
+// last. A reader of it may still be in use when the call has ended.
+func (s *source) release() error {
+	if s.refs.Add(-1) == 0 && s.original != nil {
+		return s.original.Close()
+	}
+	return nil
+}
+
+// quick returns an in-process hash of method, URL and body. A body that can be
+// read only once does not count.
+func (s *source) quick(r *http.Request, seed maphash.Seed) (uint64, error) {
+	s.hash.SetSeed(seed)
+	sum, err := s.sumUp()
+	if s.kind == inGetBody && (err != nil || r.ContentLength > 0 && s.size != r.ContentLength) {
+		// This GetBody does not give the body that is there, as when a layer
+		// above has put another body into the request. Go by the body.
+		if err = s.buffer(r); err == nil {
+			sum, err = s.sumUp()
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	s.sum, s.hashed = sum, !s.once
+	s.hash.Reset()
+	for _, part := range identity(r) {
+		_, _ = s.hash.WriteString(part)
+		_ = s.hash.WriteByte(0)
+	}
+	maphash.WriteComparable(&s.hash, sum)
+	return s.hash.Sum64(), nil
+}
+
+// fingerprint returns the same as a text that can be written down, or "" for a
+// body that can be read only once.
+func (s *source) fingerprint(r *http.Request) (string, error) {
+	if s.once {
+		return "", nil
+	}
+	h := sha256.New()
+	for _, part := range identity(r) {
+		_, _ = io.WriteString(h, part+"\x00")
+	}
+	if err := s.writeTo(h); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// identity is what tells requests apart besides the body. The user's name and
+// password in the URL do not: credentials may be renewed.
+func identity(r *http.Request) [6]string {
+	host := r.Host
+	if host == "" {
+		host = r.URL.Host
+	}
+	return [6]string{methodOf(r), r.URL.Scheme, strings.ToLower(host), r.URL.Opaque, r.URL.EscapedPath(), r.URL.RawQuery}
+}
+
+// sumUp returns the hash of the whole body, 0 if it can be read only once.
+func (s *source) sumUp() (uint64, error) {
+	s.hash.Reset()
+	if err := s.writeTo(&s.hash); err != nil {
+		return 0, err
+	}
+	return s.hash.Sum64(), nil
+}
+
+// writeTo writes the whole body without using it up; a body that can be read
+// only once is not written.
+func (s *source) writeTo(w io.Writer) error {
+	var err error
+	switch s.kind {
+	case inBytes:
+		r := s.bytes
+		_, err = r.WriteTo(w)
+	case inText:
+		r := s.text
+		_, err = r.WriteTo(w)
+	case inSections:
+		_, err = io.Copy(w, io.NewSectionReader(s.at, s.from, s.size))
+	case inGetBody:
+		var body io.ReadCloser
+		if body, err = s.again(); err == nil {
+			s.size, err = io.Copy(w, body)
+			err = errors.Join(err, body.Close())
+		}
+	}
+	return err
+}
+
+// restore gives r its body back, so that it can be sent after it was read.
+func (s *source) restore(r *http.Request) {
+	if !s.inMem() {
+		return
+	}
+	r.Body = s.memory()
+	r.GetBody = func() (io.ReadCloser, error) { return s.memory(), nil }
+	r.ContentLength = s.size
+}
+
+// unwrapNopCloser returns what io.NopCloser wraps, as net/http does, to see
+// whether it is in memory.
+func unwrapNopCloser(r io.Reader) io.Reader {
+	switch reflect.TypeOf(r) {
+	case reflect.TypeOf(io.NopCloser(nil)), reflect.TypeOf(io.NopCloser(&bytes.Reader{})):
+		return reflect.ValueOf(r).Field(0).Interface().(io.Reader)
+	}
+	return r
+}
+
+// watch wraps a reader of the body that is not in memory, for one send by a.
+func (s *source) watch(r io.Reader, closeIt func() error, a *attempt) io.ReadCloser {
+	w := &watched{source: s, reader: r, close: closeIt, attempt: a}
+	if s.hashed {
+		w.hash.SetSeed(s.hash.Seed())
+	}
+	a.opened(w)
+	return w
+}
+
+// A watched body tells its attempt of progress and of the reader's own errors,
+// and lets the last bytes go only if the whole is what it was at first.
+type watched struct {
+	source  *source
+	reader  io.Reader
+	close   func() error
+	closed  atomic.Bool
+	attempt *attempt
+	n       atomic.Int64
+	hash    maphash.Hash
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.reader.Read(p)
+	total := w.n.Add(int64(n))
+	w.attempt.progress(n)
+	if s := w.source; s.hashed {
+		_, _ = w.hash.Write(p[:n])
+		switch {
+		case total > s.size, err == io.EOF && total < s.size, total == s.size && w.hash.Sum64() != s.sum:
+			n, err = 0, errBodyChanged
+		}
+	}
+	if err != nil && err != io.EOF {
+		w.attempt.bodyFailed(err)
+	}
+	return n, err
+}
+
+func (w *watched) Close() error {
+	if w.closed.Swap(true) {
+		return nil
+	}
+	return w.close()
+}
+
+// bodyError is the error of the caller's own body.
+type bodyError struct{ err error }
+
+func (e *bodyError) Error() string { return "idem: the request body cannot be read: " + plain(e.err) }
+func (e *bodyError) Unwrap() error { return e.err }

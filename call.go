@@ -1,0 +1,572 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+	"github.com/idem-go/idem/contract"
+)
+
+// A call is one RoundTrip of a Transport. It is also a context, the caller's
+// plus itself, which the response's request carries: that is where ResultOf and
+// the next hop of a redirect find it.
+type call struct {
+	context.Context
+	transport *Transport
+	settings  *settings
+	original  *http.Request // the caller's; never written to
+	req       *http.Request // the frozen copy
+	body      *source
+	header    string // canonical name of the key header; empty: the request has none
+	wire      string // the key as it goes out
+
+	in    *Intent // nil: without a key
+	book  *ledger // the Intent's, or own
+	own   ledger
+	about *ledger // whose outcome is reported: book, or that of the write a GET was redirected from
+	index int     // of the Intent's calls
+
+	origin      string // of the first hop
+	firstNumber int    // of this hop's first attempt
+	attempts    int    // over all hops
+	sent        int    // over all hops
+
+	ended   ended // the last attempt
+	verdict verdict
+	resp    *http.Response // to hand over
+	partial []byte         // of an answer that was cut
+	waiting bool           // the loop is in a wait
+	seeded  bool           // the loop knows of the first attempt
+
+	running  bool // counted in book
+	finished bool
+	final    Result
+}
+
+type callKey struct{}
+
+// Value makes the call findable in its own context.
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+func (c *call) keyed() bool { return c.in != nil }
+
+// begin finds the request's key, freezes the request and binds the Intent to it.
+// Nothing is sent before it succeeds.
+func (c *call) begin() (err error) {
+	req := c.original
+	c.book = &c.own
+	c.about = c.book
+	c.index = 1
+	c.body = &source{original: req.Body} // to be closed, whatever comes
+	c.body.refs.Store(1)
+	if c.settings, err = c.transport.settings(); err != nil {
+		return err
+	}
+	if err := checkURL(req.URL); err != nil {
+		return err
+	}
+	c.origin = originOf(req)
+	if err := c.findKey(); err != nil {
+		return err
+	}
+	most := c.settings.maxBody
+	if !c.repeatable() {
+		most = -1 // sent once at most: reading it into memory would serve nothing
+	}
+	if c.body, err = newSource(req, most); err != nil {
+		return err
+	}
+	c.req = req.WithContext(c)
+	c.req.Header = c.headers(req.Header)
+	if c.keyed() {
+		// A hop of a redirect is no other request than the one it comes from.
+		if err := c.in.bind(c.req, c.body, c.attempts > 0); err != nil {
+			return err
+		}
+	}
+	if c.body.buffered {
+		c.req.ContentLength = c.body.size // where it was not known, now it is
+	}
+	return nil
+}
+
+// checkURL refuses what no Base can send.
+func checkURL(u *url.URL) error {
+	switch {
+	case u == nil:
+		return errors.New("idem: the request has no URL")
+	case u.Scheme == "":
+		return errors.New("idem: the request's URL has no scheme")
+	case u.Host == "" && (u.Scheme == "http" || u.Scheme == "https"):
+		return errors.New("idem: the request's URL has no host")
+	}
+	return nil
+}
+
+// findKey finds out whether the request carries a key, and which.
+func (c *call) findKey() error {
+	req, k := c.original, &c.settings.contract
+	in, has := IntentFromContext(c.Context)
+	if has {
+		if err := in.usable(); err != nil {
+			return err
+		}
+	}
+	if k.Place == contract.InHeader {
+		c.header = textproto.CanonicalMIMEHeaderKey(k.Header)
+	}
+	previous := previousCall(req)
+	if !k.Keys(methodOf(req)) {
+		if previous != nil {
+			c.about = previous.about // a GET that a write was redirected to is not its answer
+		}
+		return nil
+	}
+	carried, err := c.carried(has)
+	if err != nil {
+		return err
+	}
+	switch {
+	case previous != nil && previous.keyed() && (!has || in == previous.in):
+		in = previous.in
+		c.attempts, c.sent = previous.attempts, previous.sent
+		if c.origin != previous.origin {
+			c.use(in)
+			return because(ErrCrossOrigin, "from %s to %s", previous.origin, c.origin)
+		}
+	case !has && carried == "":
+		return nil
+	case !has:
+		key, err := k.Unwire(carried)
+		if err != nil {
+			return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
+		}
+		if in, err = Adopt(key, time.Now()); err != nil {
+			return err
+		}
+	}
+	c.use(in)
+	if c.wire, err = k.Wire(in.key); err != nil {
+		return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
+	}
+	if carried != "" && carried != c.wire && carried != in.key && !c.transport.IntentWins {
+		return ErrKeyConflict
+	}
+	return nil
+}
+
+// use makes the call one of in.
+func (c *call) use(in *Intent) {
+	c.in, c.book, c.about = in, &in.book, &in.book
+	c.index = in.nextCall()
+}
+
+// carried returns the key header that the caller has put on the request, of
+// whatever case; empty ones count as absent, and so does the nil UUID under an
+// Intent: both are what code generators send for a parameter that was left out.
+func (c *call) carried(underIntent bool) (string, error) {
+	found := ""
+	if c.header == "" {
+		return "", nil
+	}
+	for name, values := range c.original.Header {
+		if !strings.EqualFold(name, c.header) {
+			continue
+		}
+		for _, v := range values {
+			switch {
+			case v == "", underIntent && isNilUUID(v), v == found:
+			case isNilUUID(v):
+				return "", because(ErrInvalidKey, "the nil UUID")
+			case found != "":
+				return "", because(ErrKeyConflict, "it has two")
+			default:
+				found = v
+			}
+		}
+	}
+	return found, nil
+}
+
+// headers returns a copy of from that has the key on exactly one line, or on
+// none. Values are shared, but an append to them makes a copy.
+func (c *call) headers(from http.Header) http.Header {
+	h := make(http.Header, len(from)+1)
+	for name, values := range from {
+		if c.header == "" || !strings.EqualFold(name, c.header) {
+			h[name] = values[:len(values):len(values)]
+		}
+	}
+	if c.keyed() && c.header != "" {
+		h[c.header] = []string{c.wire}
+	}
+	return h
+}
+
+func (c *call) repeatable() bool { return c.keyed() || isIdempotent(methodOf(c.original)) }
+
+// run makes the call, inside the layers that there are.
+func (c *call) run() (*http.Response, error) {
+	c.transport.Budget.earn()
+	c.book.enter()
+	c.running = true
+	defer c.book.leave()
+	defer c.release()
+	var next http.RoundTripper
+	if c.keyed() && c.in.around != nil {
+		next = c.in.around(roundTripper(c.loop))
+	}
+	if around := c.transport.Around; around != nil {
+		if next == nil {
+			next = roundTripper(c.loop)
+		}
+		next = around(next)
+	}
+	if next == nil {
+		return c.finish(c.loop(c.req))
+	}
+	if !c.body.once && c.body.kind != noBody {
+		c.req.GetBody = c.body.reread
+	}
+	return c.finish(c.throughLayers(next))
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// throughLayers makes the call and brings what the layers return into form.
+func (c *call) throughLayers(next http.RoundTripper) (*http.Response, error) {
+	resp, err := next.RoundTrip(c.req)
+	switch {
+	case err != nil:
+		if resp != nil && resp.Body != nil {
+			_ = resp.Body.Close()
+		}
+		if e := (*Error)(nil); !errors.As(err, &e) {
+			c.verdict.reason = err
+			err = c.failure()
+		}
+		return nil, err
+	case resp == nil:
+		c.verdict.reason = errors.New("idem: a Layer returned neither a response nor an error")
+		return nil, c.failure()
+	case c.attempts == 0: // from the layer's own store
+		c.fromStore(resp)
+	}
+	return resp, nil
+}
+
+// fromStore takes the answer of a layer that did not send.
+func (c *call) fromStore(resp *http.Response) {
+	k := &c.settings.contract
+	c.ended = ended{how: answered, status: resp.StatusCode, header: resp.Header, replay: Replayed}
+	var prefix []byte
+	if k.Peeks(resp.StatusCode) && resp.Body != nil {
+		prefix, _ = peek(resp) // the caller meets the same error
+	}
+	c.ended.means = k.Classify(resp.StatusCode, resp.Header, prefix)
+	c.book.settle(resp.StatusCode)
+}
+
+// succeeded reports whether the call's answer says that the work is done.
+func (c *call) succeeded() bool { return succeeded(c.ended.status, c.ended.means) }
+
+// loop makes the first attempt, and hands over to the retry loop only if that is
+// to be repeated. Of the request that a layer passes on it takes the context and
+// the headers.
+func (c *call) loop(req *http.Request) (*http.Response, error) {
+	c.firstNumber = c.attempts + 1
+	c.once(req)
+	if c.verdict.retry {
+		c.repeat(req)
+	}
+	if c.resp != nil {
+		return c.resp, nil
+	}
+	return nil, c.failure()
+}
+
+// repeat runs go-retryablehttp's loop, seeded with the attempt already made. The
+// loop waits, counts and repeats; it sees blanks in place of requests and
+// responses, so that it cannot read, drain, close or change any of ours, and a
+// client of its own, so that its giving up closes no connections.
+func (c *call) repeat(req *http.Request) {
+	ctx, stop := c.untilDone()
+	defer stop()
+	loop := retryablehttp.Client{
+		HTTPClient: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			if c.seeded {
+				c.waiting = false
+				c.once(req)
+			}
+			c.seeded = true
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}}, nil
+		})},
+		RetryMax: c.settings.maxAttempts, // a guard: decide stops before
+		CheckRetry: func(context.Context, *http.Response, error) (bool, error) {
+			c.waiting = c.verdict.retry
+			return c.verdict.retry, nil
+		},
+		Backoff: func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.verdict.wait },
+	}
+	blank := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: "attempt"}, Header: http.Header{}}
+	_, _ = loop.Do(&retryablehttp.Request{Request: blank.WithContext(ctx)}) //nolint:bodyclose // it is NoBody
+	if c.waiting {
+		c.stop(c.done())
+	}
+}
+
+// untilDone returns the context of the loop's waits: the caller's, which also
+// ends with the old Request.Cancel.
+func (c *call) untilDone() (context.Context, func()) {
+	if c.original.Cancel == nil { //nolint:staticcheck // http.Client.Timeout still sets it
+		return c.Context, func() {}
+	}
+	ctx, cancel := context.WithCancel(c.Context)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case <-c.original.Cancel: //nolint:staticcheck // as above
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(); <-gone }
+}
+
+// done returns why the caller wants no more, or nil.
+func (c *call) done() error {
+	if c.Err() != nil {
+		return causeOf(c.Context)
+	}
+	select {
+	case <-c.original.Cancel: //nolint:staticcheck // http.Client.Timeout still sets it
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// stop ends the call before another attempt.
+func (c *call) stop(reason error) {
+	c.resp = nil
+	c.verdict = verdict{reason: reason}
+}
+
+// once makes one attempt.
+func (c *call) once(req *http.Request) {
+	if done := c.done(); done != nil {
+		c.stop(done)
+		return
+	}
+	now := time.Now()
+	windowEnd := c.windowEnd(now)
+	if !windowEnd.IsZero() && !now.Before(windowEnd) {
+		c.stop(ErrExpired)
+		return
+	}
+	c.attempts++
+	c.book.begin(now)
+	a := c.newAttempt(req.Context(), now, windowEnd)
+	areq := c.req.WithContext(a.sends.trace(a, a.cancel, a.restart))
+	switch {
+	case req != c.req: // a layer's
+		areq.Header = c.headers(req.Header)
+	case c.attempts > c.firstNumber: // the last one's may still be in use, or changed by Base
+		areq.Header = c.headers(c.original.Header)
+	}
+	c.stampFirstSent(areq.Header)
+	// A connection on which an attempt ran out of time may be dead without a
+	// sign. HTTP/1 drops it; HTTP/2 would use it again, unless told to close.
+	areq.Close = areq.Close || isTimeout(c.ended.err)
+	resp, e, sent := a.roundTrip(areq)
+	c.sent += sent
+	var v verdict
+	if resp != nil {
+		e, v = a.judgeAnswer(resp, e)
+	} else {
+		v = c.decide(e)
+	}
+	if c.keyed() && (v.answer != settled || c.attempts > 1) {
+		c.in.remember(c.req, c.body)
+	}
+	outcome := c.book.fold(sent, v.answer, e.status)
+	c.ended, c.verdict, c.resp = e, v, nil
+	switch {
+	case resp == nil:
+		a.over()
+	case v.retry, e.how != answered:
+		a.discard(resp)
+	default:
+		a.handOver(resp)
+		c.resp = resp
+	}
+	c.tell(Attempt{
+		Number: c.attempts, Call: c.index, Method: methodOf(req), Host: c.req.URL.Host,
+		Start: now, Duration: time.Since(now), Sends: sent, Status: e.status, Err: e.err,
+		Replay: e.replay, Outcome: outcome, Retry: v.retry, Wait: v.wait, Reason: v.reason,
+	})
+}
+
+func isTimeout(err error) bool {
+	var t attemptTimeout
+	return errors.As(err, &t)
+}
+
+func (c *call) tell(a Attempt) {
+	if c.keyed() {
+		c.in.record(a)
+	}
+	if c.transport.OnAttempt != nil {
+		c.transport.OnAttempt(c.Context, a)
+	}
+}
+
+// stampFirstSent writes the time of the first send, where the contract asks.
+func (c *call) stampFirstSent(h http.Header) {
+	if name := c.settings.contract.FirstSentHeader; name != "" && c.keyed() {
+		h.Set(name, c.book.firstSend().UTC().Format(http.TimeFormat))
+	}
+}
+
+// decide asks the judgement, and the Budget after it.
+func (c *call) decide(e ended) verdict {
+	now := time.Now()
+	h := history{
+		attempt: c.attempts, limit: c.settings.maxAttempts,
+		keyed: c.keyed(), repeatable: c.repeatable(),
+		now: now, maxWait: c.settings.maxRetryAfter, windowEnd: c.windowEnd(now),
+		bound: c.settings.backoff(c.attempts), draw: rand.Float64(),
+	}
+	h.deadline, _ = c.Deadline()
+	if c.body.once {
+		h.cannotRepeat = because(ErrNotRepeatable, "%s", c.body.whyOnce)
+	}
+	v := decide(&c.settings.contract, h, e)
+	if v.retry && !c.transport.Budget.spend() {
+		return verdict{reason: ErrOverBudget, answer: v.answer}
+	}
+	return v
+}
+
+// windowEnd is when the last attempt may start and the last re-send may leave:
+// the end of the window less a margin for what is still on its way then. Zero
+// means never.
+func (c *call) windowEnd(now time.Time) time.Time {
+	window := c.settings.contract.Window
+	if !c.keyed() || window < 0 {
+		return time.Time{}
+	}
+	margin := min(max(c.settings.attemptTimeout, 2*time.Minute), window/2)
+	start := now
+	for _, t := range []time.Time{c.in.since, c.book.firstSend()} {
+		if !t.IsZero() && t.Before(start) {
+			start = t
+		}
+	}
+	return start.Add(window - margin)
+}
+
+// refuse ends a call before it has begun. Nothing was sent by it; what became of
+// the Intent's bound request is told only where that is the request at hand.
+func (c *call) refuse(reason error) error {
+	defer c.release()
+	c.verdict.reason = reason
+	e := c.failure()
+	if !errors.Is(reason, ErrCrossOrigin) {
+		e.Outcome = NotExecuted
+	}
+	return e
+}
+
+// failure is the error of a call that has no response.
+func (c *call) failure() *Error {
+	e := &Error{
+		Result: c.result(), Reason: c.verdict.reason, Last: c.ended.err,
+		Header: c.ended.header, Body: c.partial[:min(len(c.partial), maxErrorBody)],
+	}
+	if c.ended.means == contract.InProgress && e.Last == nil {
+		e.Last = ErrInProgress
+	}
+	return e
+}
+
+// finish fixes what the call came to.
+func (c *call) finish(resp *http.Response, err error) (*http.Response, error) {
+	c.final, c.finished = c.result(), true
+	if err != nil {
+		return nil, err
+	}
+	resp.Request = c.req
+	return resp, nil
+}
+
+// result is what the call has come to, so far or in the end.
+func (c *call) result() Result {
+	if c.finished {
+		return c.final
+	}
+	own := 0
+	if c.running && c.about == c.book {
+		own = 1
+	}
+	outcome, status := c.about.state(own)
+	if c.ended.status != 0 {
+		status = c.ended.status
+	}
+	return Result{
+		Key: c.wire, Status: status, Replay: c.ended.replay,
+		Outcome: outcome, Attempts: c.attempts, Sends: c.sent,
+	}
+}
+
+// release gives back the caller's body.
+func (c *call) release() { _ = c.body.release() }
+
+// previousCall is the call of the hop that redirected to req.
+func previousCall(req *http.Request) *call {
+	if req.Response == nil || req.Response.Request == nil {
+		return nil
+	}
+	return callOf(req.Response.Request.Context())
+}
+
+// originOf is scheme, host and port (RFC 6454, 4).
+func originOf(req *http.Request) string {
+	u := req.URL
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	case u.Scheme == "http":
+		port = "80"
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+func methodOf(req *http.Request) string {
+	if req.Method == "" {
+		return http.MethodGet
+	}
+	return req.Method
+}

@@ -1,0 +1,314 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/idem-go/idem/contract"
+)
+
+// An Intent is one thing that the caller wants done once. Open it where the
+// decision is made (the click, the job, the row), not where the request is
+// built, and name the variable after the deed:
+//
+//	charge := idem.Open()
+//
+// Every attempt of every call with one Intent carries the same key, so that the
+// server does the work once. The first keyed request binds the Intent to its
+// method, URL and body; the same request may be sent again with it, another is
+// refused (ErrIntentReused).
+//
+// An Intent is used by pointer and is safe for concurrent use. There is nothing
+// to close. The zero Intent is refused (ErrNoIntent), except by UnmarshalJSON.
+// Its key lives as long as the process: write State down to keep it longer.
+type Intent struct {
+	key    string
+	since  time.Time // earliest time at which the key can have been sent by others; zero: none
+	bad    error     // why this Intent is refused wherever it is used
+	around Layer
+
+	book ledger // what became of its sends
+
+	mu       sync.Mutex
+	children map[string]*Intent
+	calls    int
+	seed     maphash.Seed
+	bound    bool   // to a request with the hash quick
+	quick    uint64 // in-process hash of method, URL and body
+	sha      string // fingerprint that can be written down; empty: not known
+	written  bool   // State was taken: keep sha up to date
+	attempts []Attempt
+	first    [1]Attempt // backs attempts: most Intents need one
+}
+
+// namespace is the root of all derived keys: the UUIDv5 of this repository's URL.
+// It is fixed for ever: another value would make other keys of the same names.
+const namespace = "cf4e9cf3-0f6f-5ab3-ab9a-44981106f4ef"
+
+// Open mints an Intent with a new key: a UUID of version 4 from the
+// cryptographic source. It panics if that source fails, because a key that is
+// not random could be another caller's.
+func Open() *Intent { return &Intent{key: uuid.NewString()} }
+
+// Adopt makes an Intent of a key that was minted elsewhere. The key is taken
+// byte for byte. since is the earliest time at which it can have been sent: the
+// key's window runs from there, so a time that is later than the truth can make
+// a second effect.
+//
+// What became of earlier sends is not known here, so its Outcome starts as
+// OutcomeUnknown. The error matches ErrInvalidKey; a zero since is an error.
+func Adopt(key string, since time.Time) (*Intent, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	if since.IsZero() {
+		return nil, errors.New("idem: Adopt needs the earliest time at which the key can have been sent")
+	}
+	return &Intent{key: key, since: since, book: ledger{past: true}}, nil
+}
+
+// Derive makes an Intent whose key follows from a business id, so that every
+// process that knows the id asks with the same key:
+//
+//	charge, err := idem.Derive("shop/charge", order.ID, order.CreatedAt)
+//
+// The key is UUIDv5(UUIDv5(a constant, namespace), name); that never changes.
+// The namespace keeps apart what must not meet: the operation, the account, the
+// tenant. since is as for Adopt, and Outcome starts as OutcomeUnknown for the
+// same reason. An empty name would give every caller one key: it is an error,
+// as is a zero since.
+func Derive(namespace, name string, since time.Time) (*Intent, error) {
+	if name == "" {
+		return nil, because(ErrInvalidKey, "Derive needs a name that is not empty")
+	}
+	if since.IsZero() {
+		return nil, errors.New("idem: Derive needs the earliest time at which the key can have been sent")
+	}
+	return &Intent{key: derive(namespace, name), since: since, book: ledger{past: true}}, nil
+}
+
+func derive(space, name string) string {
+	outer := uuid.NewSHA1(uuid.MustParse(namespace), []byte(space))
+	return uuid.NewSHA1(outer, []byte(name)).String()
+}
+
+// checkKey checks what holds under every contract, and refuses the nil UUID: it
+// is what a forgotten parameter looks like, and all who forget share it.
+func checkKey(key string) error {
+	if _, err := (contract.Contract{}).Wire(key); err != nil {
+		return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
+	}
+	if isNilUUID(key) {
+		return because(ErrInvalidKey, "the nil UUID")
+	}
+	return nil
+}
+
+func isNilUUID(key string) bool {
+	return strings.Trim(key, `"`) != "" && strings.Trim(strings.ReplaceAll(key, "-", ""), `"0`) == "" && len(key) >= 32
+}
+
+// Key returns the key. On the wire it may be spelled otherwise, as the contract
+// asks; Result.Key has that form.
+func (in *Intent) Key() string { return in.key }
+
+// Child returns the Intent of one step of this one. Its key follows from the
+// parent's key and the name: the same name gives the same key in every process,
+// and in this one the same *Intent. It takes over the parent's past: a child of
+// an Intent that was adopted, derived or resumed starts as OutcomeUnknown.
+//
+// A child is bound and sent by itself and does not carry its parent's Layer. An
+// empty name yields an Intent that is refused wherever it is used.
+func (in *Intent) Child(name string) *Intent {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if child := in.children[name]; child != nil {
+		return child
+	}
+	child := &Intent{since: in.since, bad: in.bad, book: ledger{past: !in.since.IsZero()}}
+	switch {
+	case in.key == "":
+		child.bad = ErrNoIntent
+	case name == "":
+		child.bad = because(ErrInvalidKey, "a Child needs a name that is not empty")
+	default:
+		child.key = derive(in.key, name)
+	}
+	if in.children == nil {
+		in.children = make(map[string]*Intent)
+	}
+	in.children[name] = child
+	return child
+}
+
+// Outcome returns what is known now about the request that the Intent is bound
+// to. While a call is under way it is Answered or OutcomeUnknown; once Answered
+// by 2xx, by a replay, or by what the contract lists as settled it stays so.
+func (in *Intent) Outcome() Outcome {
+	if in.key == "" {
+		return OutcomeUnknown
+	}
+	return in.book.outcome(0)
+}
+
+// Attempts returns the attempts made with this Intent, over all calls, oldest
+// first; of very many, the first and the newest thousand. The slice is a copy.
+func (in *Intent) Attempts() []Attempt {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return append([]Attempt(nil), in.attempts...)
+}
+
+func (in *Intent) record(a Attempt) {
+	const most = 1000
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch {
+	case in.attempts == nil:
+		in.attempts = in.first[:0]
+	case len(in.attempts) > most:
+		copy(in.attempts[1:], in.attempts[2:])
+		in.attempts = in.attempts[:most]
+	}
+	in.attempts = append(in.attempts, a)
+}
+
+// nextCall returns the number of a call that begins, counted from 1.
+func (in *Intent) nextCall() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.calls++
+	return in.calls
+}
+
+// usable returns why this Intent cannot be used, or nil.
+func (in *Intent) usable() error {
+	switch {
+	case in == nil:
+		return because(ErrNoIntent, "it is nil")
+	case in.bad != nil:
+		return in.bad
+	case in.key == "":
+		return because(ErrNoIntent, "it is zero; use Open")
+	}
+	return nil
+}
+
+// String returns "idem.Intent(key 3f2a1b9c…)". The key is never shown in full;
+// of a key that is no UUID only the length is shown.
+func (in *Intent) String() string {
+	if in == nil || in.key == "" {
+		return "idem.Intent(none)"
+	}
+	return fmt.Sprintf("idem.Intent(key %s)", shortKey(in.key))
+}
+
+// Format prints String for every verb, so that %+v and %#v show no key either.
+func (in *Intent) Format(f fmt.State, _ rune) { fmt.Fprint(f, in.String()) }
+
+// LogValue returns a group of the short key, the outcome and the number of
+// attempts.
+func (in *Intent) LogValue() slog.Value {
+	if in == nil || in.key == "" {
+		return slog.StringValue("none")
+	}
+	return slog.GroupValue(
+		slog.String("key", shortKey(in.key)),
+		slog.String("outcome", in.Outcome().String()),
+		slog.Int("attempts", len(in.Attempts())),
+	)
+}
+
+type intentKey struct{}
+
+// WithIntent returns a context that carries in to the Transport: every request
+// with this context whose method carries a key (POST, PATCH, PUT and DELETE, if
+// the contract names no others) is one of in. A nil Intent is not "none": the
+// request is refused with ErrNoIntent, so that a forgotten Intent does not go
+// out without a key.
+func WithIntent(ctx context.Context, in *Intent) context.Context {
+	return context.WithValue(ctx, intentKey{}, in)
+}
+
+// IntentFromContext returns the Intent that ctx carries, which may be nil, and
+// whether it carries one.
+func IntentFromContext(ctx context.Context) (*Intent, bool) {
+	in, ok := ctx.Value(intentKey{}).(*Intent)
+	return in, ok
+}
+
+// Bind fixes the method, URL and body that the Intent stands for before the
+// first send, so that a State taken now carries the fingerprint. It sends
+// nothing. The body is read and put back: one without GetBody is read into
+// memory, up to 1 MiB, and r's Body, GetBody and ContentLength are set anew.
+//
+// It returns an error that matches ErrIntentReused if the Intent is bound to
+// another request, ErrNotRepeatable if the body cannot be read and put back,
+// and ErrNoIntent for an Intent that cannot be used.
+func (in *Intent) Bind(r *http.Request) error {
+	if err := in.usable(); err != nil {
+		return err
+	}
+	if r == nil || r.URL == nil {
+		return errors.New("idem: Bind needs a request with a URL")
+	}
+	body, err := newSource(r, defaultMax)
+	if err != nil {
+		return err
+	}
+	if body.once {
+		return because(ErrNotRepeatable, "%s", body.whyOnce)
+	}
+	body.restore(r)
+	in.mu.Lock()
+	in.written = true
+	in.mu.Unlock()
+	return in.bind(r, body, false)
+}
+
+// bind binds the Intent to a request, or checks that it is the one bound to. Of
+// a hop of a redirect it only takes the hash of the body.
+func (in *Intent) bind(r *http.Request, body *source, hop bool) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.seed == (maphash.Seed{}) {
+		in.seed = maphash.MakeSeed()
+	}
+	quick, err := body.quick(r, in.seed)
+	if err != nil || hop {
+		return err
+	}
+	if in.bound && quick != in.quick {
+		return ErrIntentReused
+	}
+	if !in.bound && in.sha != "" || in.sha == "" && (in.written || in.around != nil) {
+		sha, err := body.fingerprint(r)
+		if err != nil {
+			return err
+		}
+		if in.sha != "" && sha != in.sha {
+			return ErrIntentReused
+		}
+		in.sha = sha
+	}
+	in.bound, in.quick = true, quick
+	return nil
+}
+
+// remember makes sure that the fingerprint of the bound request is known in the
+// form that can be written down.
+func (in *Intent) remember(r *http.Request, body *source) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.sha == "" {
+		in.sha, _ = body.fingerprint(r) // not readable again: the State stays unbound
+	}
+}

@@ -1,0 +1,133 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http/httptrace"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxSends bounds how often one attempt may go out. net/http sends a request
+// again by itself: with a key once for each pooled connection that turns out to
+// be dead, and on HTTP/2 without end and without a key when the server disowns
+// the stream (REFUSED_STREAM, PROTOCOL_ERROR, GOAWAY; golang/go#52459).
+const maxSends = 32
+
+var errTooManySends = errors.New("idem: one attempt was sent 32 times over dead or refusing connections")
+
+// sends counts the times that one attempt's bytes left, as httptrace shows
+// them: GetConn when a connection is looked for, GotConn before the first byte,
+// WroteHeaders when a whole head was written. It is safe for concurrent use; a
+// Base may call the hooks after the attempt has ended.
+type sends struct {
+	mu      sync.Mutex
+	traced  bool   // Base shows what it does
+	got     int    // connections that the request was handed to
+	written int    // heads written
+	pending bool   // handed to a connection, its head not seen written
+	sealed  bool   // the attempt has ended
+	owed    int    // heads counted at the end that may still be seen written
+	late    func() // called for a send that was not counted
+}
+
+// trace returns ctx with the hooks; stop ends an attempt that sends too often.
+func (s *sends) trace(ctx context.Context, stop func(error), wroteRequest func()) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.traced = true
+			if s.got >= maxSends {
+				stop(errTooManySends)
+			}
+		},
+		GotConn: func(httptrace.GotConnInfo) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.traced = true
+			s.got++
+			s.pending = true
+			if s.sealed {
+				s.owed++
+				s.late()
+			}
+			if s.got > maxSends {
+				stop(errTooManySends)
+			}
+		},
+		WroteHeaders: func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.traced, s.pending = true, false
+			s.written++
+			switch {
+			case s.sealed && s.owed > 0:
+				s.owed--
+			case s.sealed:
+				s.late()
+			}
+		},
+		WroteRequest: func(httptrace.WroteRequestInfo) { wroteRequest() },
+	})
+}
+
+// seal ends the counting and returns how many sends the attempt made. cut says
+// that a context ended it, so that a head may yet be written; answered that
+// there was an answer, so that something was sent. resent is the number of times
+// that a body was asked for again, the only sign of a Base that shows no trace;
+// such a Base has sent unless nothing proves it.
+func (s *sends) seal(cut, answered bool, resent int, provedUnsent bool) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealed = true
+	n := s.written
+	switch {
+	case !s.traced && provedUnsent:
+	case !s.traced:
+		n = 1 + resent
+	case cut && s.pending:
+		n++
+	case answered:
+		n = max(n, 1)
+	}
+	s.owed = n - s.written
+	return n
+}
+
+// shown reports whether Base shows what it does.
+func (s *sends) shown() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.traced
+}
+
+// saysUnsent reports whether an error by itself says that nothing was sent. It
+// is asked only of a Base that shows no trace; with one, the trace knows better:
+// a keyed request that net/http has sent, and could not send again, ends as a
+// dial error.
+func saysUnsent(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Op == "dial"
+	}
+	var dns *net.DNSError
+	return errors.As(err, &dns) || refusedLocally(err)
+}
+
+// refusedLocally reports whether net/http refused a request before it looked for
+// a connection. It has no types for that.
+func refusedLocally(err error) bool {
+	for err != nil {
+		text := err.Error()
+		if slices.ContainsFunc([]string{
+			"unsupported protocol scheme", "net/http: invalid ", "net/http: nil Context", "http: no Host", "http: nil Request.", "http: Request.",
+		}, func(start string) bool { return strings.HasPrefix(text, start) }) {
+			return true
+		}
+		err = errors.Unwrap(err)
+	}
+	return false
+}

@@ -1,0 +1,118 @@
+package idem
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"time"
+)
+
+// State is an Intent written down: a plain value to put into a file, a row or a
+// message. It holds the key in full.
+type State struct {
+	Key string `json:"key"`
+	// Since is the earliest time at which the key can have been sent by
+	// anybody; zero if FirstSent says more.
+	Since time.Time `json:"since,omitzero"`
+	// FirstSent is when this Intent was first sent; zero: not yet.
+	FirstSent time.Time `json:"first_sent,omitzero"`
+	// Fingerprint stands for method, URL and body; empty: the State was taken
+	// before they were known, and another request cannot be told from the
+	// first one after Resume. Bind before taking the State to have it.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	// Outcome is Answered only for an answer that is settled. It is never
+	// NotExecuted: a State may be older than the sends that followed it.
+	Outcome Outcome `json:"outcome"`
+}
+
+// A Layer wraps one whole call: the request as it is frozen, with its key, on
+// the way in, and the final response or error on the way out. It may answer
+// without calling next, and calls it at most once. It may change the context and
+// the headers of the request that it passes on, but not its method, URL, body
+// or key. next returns a response or an *Error, never both.
+type Layer func(next http.RoundTripper) http.RoundTripper
+
+// State returns what to write down to go on in another process: before the
+// first send, so that a crash loses nothing, and again after the answer. A State
+// that is taken before the first send says with Since "not sent before now".
+func (in *Intent) State() State {
+	in.mu.Lock()
+	in.written = true
+	s := State{Key: in.key, Since: in.since, Fingerprint: in.sha}
+	in.mu.Unlock()
+	in.book.mu.Lock()
+	defer in.book.mu.Unlock()
+	if in.book.settled {
+		s.Outcome = Answered
+	}
+	if !in.book.firstSent.IsZero() {
+		s.FirstSent = in.book.firstSent.Round(0)
+	} else if s.Since.IsZero() {
+		s.Since = time.Now().Round(0)
+	}
+	return s
+}
+
+// Resume goes on with an Intent where another process stopped. Whatever the
+// State says, it starts as OutcomeUnknown, unless the State says Answered: only
+// the process that opened an Intent can prove that nothing was sent. The window
+// runs from the earliest of FirstSent and Since.
+//
+// around, if not nil, wraps every call with the Intent, below Transport.Around:
+// it is where a store binds, records and answers. The error matches
+// ErrInvalidKey if the key is not one; a State with neither time is an error.
+func Resume(s State, around Layer) (*Intent, error) {
+	in := new(Intent)
+	if err := in.resume(s); err != nil {
+		return nil, err
+	}
+	in.around = around
+	return in, nil
+}
+
+func (in *Intent) resume(s State) error {
+	if err := checkKey(s.Key); err != nil {
+		return err
+	}
+	if s.Since.IsZero() && s.FirstSent.IsZero() {
+		return errors.New("idem: the State has neither Since nor FirstSent: when the key was first sent is not known")
+	}
+	if s.Fingerprint != "" && !isFingerprint(s.Fingerprint) {
+		return errors.New("idem: the State's Fingerprint is not one of this package")
+	}
+	if s.Outcome > Answered {
+		return errors.New("idem: the State's Outcome is not known")
+	}
+	in.key, in.since, in.sha, in.written = s.Key, s.Since, s.Fingerprint, true
+	if in.since.IsZero() {
+		in.since = s.FirstSent
+	}
+	in.book.past, in.book.firstSent, in.book.sent = true, s.FirstSent, !s.FirstSent.IsZero()
+	in.book.settled = s.Outcome == Answered
+	return nil
+}
+
+// isFingerprint reports whether s has the form that State gives.
+func isFingerprint(s string) bool { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(s) }
+
+// MarshalJSON writes State. The key stands in it in full.
+func (in *Intent) MarshalJSON() ([]byte, error) {
+	if err := in.usable(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(in.State())
+}
+
+// UnmarshalJSON resumes the Intent from its State, without a Layer. It is for a
+// zero Intent; one that has a key already is left as it is, with an error.
+func (in *Intent) UnmarshalJSON(data []byte) error {
+	if in.key != "" {
+		return errors.New("idem: the Intent has a key already: unmarshal into a new one")
+	}
+	var s State
+	if err := json.Unmarshal(data, &s); err != nil {
+		return errors.New("idem: this is not the State of an Intent")
+	}
+	return in.resume(s)
+}
