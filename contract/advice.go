@@ -19,9 +19,10 @@ func (a Advice) String() string {
 	return name(a, "NoAdvice", "AdviseRetry", "AdviseStop")
 }
 
-// Advice returns what the hints of an answer say: the first that speaks wins,
-// and one whose silence counts gives way to any that speaks. Hints are read only
-// on answers that are not 2xx.
+// Advice returns what the hints of an answer say: the first that speaks wins.
+// Silence that counts gives way to any hint that speaks, and to an answer that
+// the contract knows as InProgress or Transient. Hints are read only on answers
+// that are not 2xx.
 func (c Contract) Advice(status int, header http.Header, prefix []byte) Advice {
 	if isSuccess(status) {
 		return NoAdvice
@@ -29,21 +30,26 @@ func (c Contract) Advice(status int, header http.Header, prefix []byte) Advice {
 	if c.Hints == nil {
 		c.Hints = defaultHints()
 	}
-	silence := NoAdvice
+	silent := false
 	for _, h := range c.Hints {
 		value := h.read(header, prefix)
 		switch {
 		case value == "":
-			if h.SilenceStops && IsJSON(header) {
-				silence = AdviseStop
-			}
+			silent = silent || h.SilenceStops
 		case strings.EqualFold(value, h.Retry):
 			return AdviseRetry
 		case strings.EqualFold(value, h.Stop):
 			return AdviseStop
 		}
 	}
-	return silence
+	if !silent || !IsJSON(header) {
+		return NoAdvice
+	}
+	switch c.Classify(status, header, prefix) {
+	case InProgress, Transient:
+		return NoAdvice
+	}
+	return AdviseStop
 }
 
 // read returns what stands at the hint's place, or "".

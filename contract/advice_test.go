@@ -54,6 +54,10 @@ func TestAdvice(t *testing.T) {
 		{"a later word before an earlier silence", two, 500, header("Content-Type", "application/json", "Second", "yes"), `{}`, contract.AdviseRetry},
 		{"silence of all", two, 500, header("Content-Type", "application/json"), `{}`, contract.AdviseStop},
 
+		{"silence gives way to a 409", transient, 409, header("Content-Type", "application/json"), `{}`, contract.NoAdvice},
+		{"silence does not give way to a 422", transient, 422, header("Content-Type", "application/json"), `{}`, contract.AdviseStop},
+		{"a word does not give way", transient, 409, header("Content-Type", "application/json", "Transient-Error", "false"), `{}`, contract.AdviseStop},
+
 		{"member: true", member, 503, header(), `{"error":{"retryable":true}}`, contract.AdviseRetry},
 		{"member: false", member, 503, header(), `{"error":{"retryable":false}}`, contract.AdviseStop},
 		{"member: as a string", member, 503, header(), `{"error":{"retryable":"true"}}`, contract.AdviseRetry},

@@ -11,7 +11,7 @@ import (
 // fit for a header, and Unwire finds the way back.
 func FuzzWire(f *testing.F) {
 	for _, key := range []string{"", "a", uuid4, uuid5, `"`, `\"\\`, `"a b"`, "é", "a\r\nb", strings.Repeat("k", 256)} {
-		for format := range uint8(6) {
+		for format := range uint8(9) {
 			f.Add(key, format, format%2 == 0)
 		}
 	}

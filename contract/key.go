@@ -19,11 +19,13 @@ const (
 	FormatHex                   // a UUID as 32 hex digits, for APIs where hyphens do not fit
 	FormatUUIDv5                // a UUID of version 5; another key is turned into one by its SHA-1 name
 	FormatWord                  // letters, digits, hyphen and underscore
+	FormatHyphen                // letters, digits and hyphen
+	FormatColon                 // letters, digits, hyphen, underscore and colon
 )
 
 // String returns the name of the constant.
 func (f Format) String() string {
-	return name(f, "FormatVisible", "FormatUUID", "FormatHex", "FormatUUIDv5", "FormatWord")
+	return name(f, "FormatVisible", "FormatUUID", "FormatHex", "FormatUUIDv5", "FormatWord", "FormatHyphen", "FormatColon")
 }
 
 // size returns the one length that keys of the format have on the wire; zero if
@@ -56,10 +58,21 @@ func (f Format) spell(key string) string {
 			return uuid.NewSHA1(uuid.MustParse(wireNamespace), []byte(key)).String()
 		}
 	case FormatWord:
-		for i := range len(key) {
-			if b := key[i]; !isAlnum(b) && b != '-' && b != '_' {
-				return ""
-			}
+		return only(key, "-_")
+	case FormatHyphen:
+		return only(key, "-")
+	case FormatColon:
+		return only(key, "-_:")
+	}
+	return key
+}
+
+// only returns key if it holds nothing but letters, digits and what is in
+// extra, and "" otherwise.
+func only(key, extra string) string {
+	for i := range len(key) {
+		if !isAlnum(key[i]) && strings.IndexByte(extra, key[i]) < 0 {
+			return ""
 		}
 	}
 	return key

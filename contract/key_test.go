@@ -81,6 +81,10 @@ func TestWire(t *testing.T) {
 		{"word", format(contract.FormatWord), "aZ0-_", "aZ0-_", ""},
 		{"word with a dot", format(contract.FormatWord), "a.b", "", "form"},
 		{"word with a colon", format(contract.FormatWord), "a:b", "", "form"},
+		{"hyphen", format(contract.FormatHyphen), "aZ0-", "aZ0-", ""},
+		{"hyphen with an underscore", format(contract.FormatHyphen), "a_b", "", "form"},
+		{"colon", format(contract.FormatColon), "aZ0-_:", "aZ0-_:", ""},
+		{"colon with a dot", format(contract.FormatColon), "a.b", "", "form"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := tt.c.Wire(tt.key)

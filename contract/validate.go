@@ -39,7 +39,7 @@ func (c Contract) Validate() error {
 			fault("Methods: a %s never carries a key", m)
 		}
 	}
-	if c.Format > FormatWord {
+	if c.Format > FormatColon {
 		fault("Format %v is not known", c.Format)
 	}
 	if c.MinKey < 1 || c.MaxKey < c.MinKey {
