@@ -105,7 +105,8 @@ func (c *call) newAttempt(parent context.Context, now, windowEnd time.Time) *att
 	a.sends.late = c.book.late
 	a.Context, a.cancel = context.WithCancelCause(parent)
 	limit := a.limit(now)
-	if deadline, ok := parent.Deadline(); limit > 0 && !(ok && deadline.Sub(now) <= limit) {
+	deadline, ok := parent.Deadline()
+	if callersIsSooner := ok && deadline.Sub(now) <= limit; limit > 0 && !callersIsSooner {
 		a.clocked = true
 		a.timer = time.AfterFunc(limit, a.expire)
 	}
@@ -134,7 +135,7 @@ func (a *attempt) expire() {
 		a.cancel(ErrExpired)
 		return
 	}
-	a.cancel(attemptTimeout(a.timeout))
+	a.cancel(attemptTimeoutError(a.timeout))
 }
 
 // restart gives the attempt its whole time again: the request is written.

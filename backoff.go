@@ -8,18 +8,18 @@ import "time"
 // [d/2, d], so that clients that failed together do not come back together.
 type Backoff func(attempt int) time.Duration
 
-// Exponential returns the Backoff base, 2·base, 4·base, …, at most max:
+// Exponential returns the Backoff base, 2·base, 4·base, …, up to most:
 //
 //	Exponential(200*time.Millisecond, 10*time.Second)
 //	200ms → 400ms → 800ms → 1.6s → 3.2s → 6.4s → 10s → 10s → …
 //
-// A base of 0 or less means no wait; a base above max counts as max.
-func Exponential(base, max time.Duration) Backoff {
+// A base of 0 or less means no wait; a base above most counts as most.
+func Exponential(base, most time.Duration) Backoff {
 	return func(attempt int) time.Duration {
-		d := min(base, max)
-		for ; attempt > 1 && d > 0 && d < max; attempt-- {
-			if d > max/2 {
-				return max
+		d := min(base, most)
+		for ; attempt > 1 && d > 0 && d < most; attempt-- {
+			if d > most/2 {
+				return most
 			}
 			d *= 2
 		}

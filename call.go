@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -211,7 +212,7 @@ func (c *call) headers(from http.Header) http.Header {
 	h := make(http.Header, len(from)+1)
 	for name, values := range from {
 		if c.header == "" || !strings.EqualFold(name, c.header) {
-			h[name] = values[:len(values):len(values)]
+			h[name] = slices.Clip(values)
 		}
 	}
 	if c.keyed() && c.header != "" {
@@ -260,7 +261,7 @@ func (c *call) throughLayers(next http.RoundTripper) (*http.Response, error) {
 		if resp != nil && resp.Body != nil {
 			_ = resp.Body.Close()
 		}
-		if e := (*Error)(nil); !errors.As(err, &e) {
+		if _, ok := errors.AsType[*Error](err); !ok {
 			c.verdict.reason = err
 			err = c.failure()
 		}
@@ -428,8 +429,8 @@ func (c *call) once(req *http.Request) {
 }
 
 func isTimeout(err error) bool {
-	var t attemptTimeout
-	return errors.As(err, &t)
+	_, ok := errors.AsType[attemptTimeoutError](err)
+	return ok
 }
 
 func (c *call) tell(a Attempt) {

@@ -115,13 +115,12 @@ func (c *Client) Call(ctx context.Context, in *Intent, method, path string, body
 	}
 	resp, err := c.Do(in, req)
 	if err != nil {
-		var e *Error
-		if errors.As(err, &e) {
-			return e.Result, err
+		if e, ok := errors.AsType[*Error](err); ok {
+			return e.Result, e
 		}
 		return refusal(err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	res := ResultOf(resp)
 	made := callOf(resp.Request.Context())
 	if made.succeeded() {
@@ -230,15 +229,13 @@ func (c *Client) Do(in *Intent, r *http.Request) (*http.Response, error) {
 	if err == nil {
 		return resp, nil
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return nil, e // without the *url.Error around it, which shows the whole URL
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	e = &Error{Reason: err}
+	e := &Error{Reason: err}
 	if resp != nil { // a redirect that was not followed; its body is closed
 		e.Result, e.Header = ResultOf(resp), resp.Header
 	}

@@ -28,7 +28,7 @@ func decide(c *contract.Contract, h history, e ended) verdict {
 	wait := halfJitter(h.bound, h.draw)
 	if byServer {
 		if asked > h.maxWait {
-			return verdict{wait: asked, answer: v.answer, reason: &waitTooLong{wait: asked, limit: h.maxWait, what: "MaxRetryAfter allows"}}
+			return verdict{wait: asked, answer: v.answer, reason: &waitTooLongError{wait: asked, limit: h.maxWait, what: "MaxRetryAfter allows"}}
 		}
 		wait = asked
 	}
@@ -49,7 +49,7 @@ func decide(c *contract.Contract, h history, e ended) verdict {
 		}
 		left := end.at.Sub(h.now)
 		if wait >= left {
-			return verdict{wait: wait, answer: v.answer, reason: &waitTooLong{wait: wait, limit: max(left, 0), what: end.what, deadline: !end.expire, window: end.expire}}
+			return verdict{wait: wait, answer: v.answer, reason: &waitTooLongError{wait: wait, limit: max(left, 0), what: end.what, deadline: !end.expire, window: end.expire}}
 		}
 		if wait+jitter >= left {
 			jitter = 0
@@ -114,8 +114,7 @@ func judge(c *contract.Contract, h history, e ended) verdict {
 	case callerDone, bodyFailed, permanent:
 		return verdict{reason: e.err}
 	case unsent: // nothing left: safe for any method
-		var dns *net.DNSError
-		if h.attempt >= maxLookups && errors.As(e.err, &dns) && dns.IsNotFound {
+		if dns, ok := errors.AsType[*net.DNSError](e.err); ok && dns.IsNotFound && h.attempt >= maxLookups {
 			return verdict{reason: e.err}
 		}
 		return verdict{retry: true}

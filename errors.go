@@ -205,18 +205,18 @@ func parseProblem(header http.Header, body []byte) *Problem {
 	return p
 }
 
-// errText is an error with a text of its own that matches others.
-type errText struct {
+// textError is an error with a text of its own that matches others.
+type textError struct {
 	text string
 	is   []error
 }
 
-func (e *errText) Error() string   { return e.text }
-func (e *errText) Unwrap() []error { return e.is }
+func (e *textError) Error() string   { return e.text }
+func (e *textError) Unwrap() []error { return e.is }
 
 // because returns an error that matches err and says more.
 func because(err error, format string, args ...any) error {
-	return &errText{text: err.Error() + ": " + fmt.Sprintf(format, args...), is: []error{err}}
+	return &textError{text: err.Error() + ": " + fmt.Sprintf(format, args...), is: []error{err}}
 }
 
 // causeOf returns why ctx is done: its cause, matching ctx.Err() as well.
@@ -228,33 +228,33 @@ func causeOf(ctx context.Context) error {
 	case errors.Is(cause, err):
 		return cause
 	}
-	return &errText{text: cause.Error(), is: []error{cause, err}}
+	return &textError{text: cause.Error(), is: []error{cause, err}}
 }
 
-// attemptTimeout ends an attempt that took too long. It is a timeout, but not
+// attemptTimeoutError ends an attempt that took too long. It is a timeout, but not
 // the caller's: it matches neither of the context errors.
-type attemptTimeout time.Duration
+type attemptTimeoutError time.Duration
 
-func (d attemptTimeout) Error() string {
+func (d attemptTimeoutError) Error() string {
 	return fmt.Sprintf("idem: the attempt had no answer within %v", time.Duration(d))
 }
-func (d attemptTimeout) Timeout() bool   { return true }
-func (d attemptTimeout) Temporary() bool { return true }
+func (d attemptTimeoutError) Timeout() bool   { return true }
+func (d attemptTimeoutError) Temporary() bool { return true }
 
-// waitTooLong is why a wait was not begun.
-type waitTooLong struct {
+// waitTooLongError is why a wait was not begun.
+type waitTooLongError struct {
 	wait, limit      time.Duration
 	what             string // whose limit it is
 	deadline, window bool
 }
 
-func (e *waitTooLong) Error() string {
+func (e *waitTooLongError) Error() string {
 	return fmt.Sprintf("idem: the next wait of %v is longer than the %v that %s",
 		e.wait.Round(time.Millisecond), e.limit.Round(time.Millisecond), e.what)
 }
 
 // Is makes the error match ErrWaitTooLong, and what set the limit.
-func (e *waitTooLong) Is(target error) bool {
+func (e *waitTooLongError) Is(target error) bool {
 	return target == ErrWaitTooLong || e.deadline && target == context.DeadlineExceeded || e.window && target == ErrExpired
 }
 

@@ -363,7 +363,9 @@ type countedBody struct {
 	closes int
 }
 
-func newCountedBody(text string) *countedBody { return &countedBody{Reader: bytes.NewReader([]byte(text))} }
+func newCountedBody(text string) *countedBody {
+	return &countedBody{Reader: bytes.NewReader([]byte(text))}
+}
 
 func (b *countedBody) Close() error {
 	b.mu.Lock()

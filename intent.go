@@ -212,7 +212,7 @@ func (in *Intent) String() string {
 }
 
 // Format prints String for every verb, so that %+v and %#v show no key either.
-func (in *Intent) Format(f fmt.State, _ rune) { fmt.Fprint(f, in.String()) }
+func (in *Intent) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, in.String()) }
 
 // LogValue returns a group of the short key, the outcome and the number of
 // attempts.

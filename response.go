@@ -46,7 +46,7 @@ func buffer(resp *http.Response, most int64) ([]byte, error) {
 		} else if err = expectEOF(resp.Body); errors.Is(err, errTooLong) {
 			err = nil // net/http would have cut it off; a stub need not be exact
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 	} else {

@@ -109,12 +109,11 @@ func (s *sends) shown() bool {
 // a keyed request that net/http has sent, and could not send again, ends as a
 // dial error.
 func saysUnsent(err error) bool {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Op == "dial"
 	}
-	var dns *net.DNSError
-	return errors.As(err, &dns) || refusedLocally(err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	return dns || refusedLocally(err)
 }
 
 // refusedLocally reports whether net/http refused a request before it looked for
