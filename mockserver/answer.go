@@ -1,0 +1,177 @@
+package mockserver
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+)
+
+// answer is a response, whole.
+type answer struct {
+	kind   Answer
+	status int
+	header http.Header
+	body   []byte
+	live   bool // the head is out already, and the body but for these bytes
+}
+
+// send writes the answer, with the faults that are scripted on its way out.
+func (x *life) send(a *answer) {
+	switch {
+	case x.cut:
+		return
+	case x.r.Context().Err() != nil:
+		x.leave()
+		return
+	case a.live:
+		_, _ = x.w.Write(a.body)
+		return
+	}
+	x.out = a
+	if v := x.reach(Head); v.answer != nil {
+		a, x.out = v.answer, v.answer
+	} else if v.over {
+		return
+	}
+	x.write(a)
+}
+
+// write puts the answer on the wire. The log has it before the client can.
+func (x *life) write(a *answer) {
+	due, held := x.mark(Body)
+	x.note(a)
+	for _, c := range due {
+		if c.action == "badchunk" {
+			x.sever(c)
+			return
+		}
+	}
+	x.head(a)
+	sent := 0
+	until := func(n int) {
+		if n = min(n, len(a.body)); n > sent {
+			_, _ = x.w.Write(a.body[sent:n])
+			sent = n
+		}
+	}
+	for _, c := range due {
+		if c.action == "dribble" {
+			for until(c.size); sent < len(a.body) && !x.dead(); until(sent + c.size) {
+				x.flush(sent)
+				x.hold(nil, c.wait)
+			}
+			continue
+		}
+		if c.after < 0 {
+			c.after = len(a.body) / 2
+		}
+		until(c.after)
+		x.flush(sent)
+		if c.action != "hang" && c.action != "delay" {
+			x.sever(c)
+			return
+		}
+		if !x.hold(held, c.wait) {
+			return
+		}
+	}
+	until(len(a.body))
+}
+
+// note writes the answer into the log.
+func (x *life) note(a *answer) {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	x.rec.Status, x.rec.Answer = a.status, a.kind
+	x.rec.retryAfter = a.header.Get("Retry-After")
+	x.rec.settleTimes(x.s.now())
+}
+
+// head writes the answer's head.
+func (x *life) head(a *answer) {
+	h := x.w.Header()
+	maps.Copy(h, a.header)
+	if !a.live && a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+		h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	x.w.WriteHeader(a.status)
+}
+
+// flush brings what is written, of which sent bytes are body, onto the wire.
+func (x *life) flush(sent int) {
+	_ = http.NewResponseController(x.w).Flush()
+	if x.conn != nil && x.stream != 0 {
+		x.conn.awaitSent(x.r.Context(), x.stream, sent)
+	}
+}
+
+// bytes is the answer as HTTP/1.1 spells it. With lengths it has two that differ.
+func (a *answer) bytes(lengths bool) []byte {
+	var b bytes.Buffer
+	b.WriteString("HTTP/1.1 " + strconv.Itoa(a.status) + " " + http.StatusText(a.status) + "\r\n")
+	h := a.header.Clone()
+	h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	if lengths {
+		h.Add("Content-Length", strconv.Itoa(len(a.body)+1))
+	}
+	_ = h.Write(&b)
+	b.WriteString("\r\n")
+	b.Write(a.body)
+	return b.Bytes()
+}
+
+// recorder collects the handler's answer. Without a key to keep the answer for,
+// a handler that flushes writes straight through, so that streams flow.
+type recorder struct {
+	x      *life
+	header http.Header
+	status int
+	body   bytes.Buffer
+	whole  bool // the answer is kept: nothing is written before it is whole
+	live   bool // the head is out
+}
+
+// Header is the map that the handler fills.
+func (w *recorder) Header() http.Header { return w.header }
+
+// WriteHeader takes the final status; 1xx are not passed on.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+		w.header = w.header.Clone()
+	}
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+// Flush lets an answer out at once that is not kept.
+func (w *recorder) Flush() {
+	if w.whole || w.x.cut {
+		return
+	}
+	a := w.answer()
+	if w.live {
+		_, _ = w.x.w.Write(a.body)
+	} else {
+		w.live, a.live, w.x.out = true, true, a
+		if v := w.x.reach(Head); v.over || v.answer != nil {
+			w.x.sever(clause{action: "drop"})
+			return
+		}
+		w.x.note(a)
+		w.x.head(a)
+		_, _ = w.x.w.Write(a.body)
+	}
+	w.body.Reset()
+	_ = http.NewResponseController(w.x.w).Flush()
+}
+
+func (w *recorder) answer() *answer {
+	w.WriteHeader(http.StatusOK)
+	return &answer{kind: Fresh, status: w.status, header: w.header, body: slices.Clone(w.body.Bytes()), live: w.live}
+}

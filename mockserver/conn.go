@@ -1,0 +1,234 @@
+package mockserver
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conn is the server's end of a connection as http.Server sees it: plain bytes,
+// whether or not there is TLS below. It can end in every way that a network
+// has, without a hijack and whatever protocol runs on it: after that http.Server
+// goes on reading and writing, but nothing it writes leaves, and nothing that
+// arrives reaches it.
+type conn struct {
+	net.Conn          // the bytes: raw, or TLS over it
+	raw      net.Conn // memory or TCP
+	s        *Server
+	id       int
+	state    *tls.ConnectionState // nil without TLS
+	requests atomic.Int32
+	mode     atomic.Uint32
+	wmu      sync.Mutex // one write at a time, whole frames
+	frames   *frames    // nil unless it may carry HTTP/2
+	once     sync.Once
+	closed   chan struct{}
+}
+
+type connKey struct{}
+
+const (
+	open   uint32 = iota
+	ended         // FIN is sent
+	broken        // RST is sent
+	frozen        // nothing is sent or read
+)
+
+// Read reads what the client sent. At the end of an ended connection it waits
+// for the client's own FIN, because a kernel makes a RST of a close with unread
+// input.
+func (c *conn) Read(p []byte) (int, error) {
+	for {
+		n, err := c.read(p)
+		switch c.mode.Load() {
+		case ended:
+			if err == nil {
+				continue
+			}
+		case frozen:
+			<-c.closed
+			return 0, net.ErrClosed
+		}
+		return n, err
+	}
+}
+
+func (c *conn) read(p []byte) (int, error) {
+	if c.frames == nil {
+		return c.Conn.Read(p)
+	}
+	return c.frames.read(c.Conn, p)
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	if c.mode.Load() != open {
+		return len(p), nil
+	}
+	if c.frames == nil || !c.frames.on() {
+		return c.Conn.Write(p)
+	}
+	return c.frames.write(c.Conn, p)
+}
+
+// Close ends the connection for good.
+func (c *conn) Close() (err error) {
+	c.once.Do(func() {
+		close(c.closed)
+		err = c.raw.Close() // no close_notify: that could block
+		c.s.forgetConn(c)
+		if c.frames != nil {
+			c.wmu.Lock()
+			c.frames.cond.Broadcast()
+			c.wmu.Unlock()
+		}
+	})
+	return err
+}
+
+// sever ends the connection, or the stream, as f says. out is the answer that
+// was about to be written, if the request came so far.
+func (c *conn) sever(f clause, stream uint32, out *answer) {
+	h2 := stream != 0
+	if h2 {
+		c.settle()
+	}
+	switch {
+	case f.action == "freeze":
+		c.mode.CompareAndSwap(open, frozen)
+		return
+	case f.action == "abort" && h2:
+		c.put(stream, rstStream(stream, f.code))
+		return
+	case f.action == "goaway" && h2:
+		last := stream
+		if !f.this {
+			last -= min(last, 2)
+		}
+		c.put(stream, goAway(last, f.code))
+		if !f.this {
+			return
+		}
+	case f.action == "malformed" && h2:
+		c.put(stream, headers(stream, endStream, literal("x", "no status")))
+		return
+	case f.action == "lengths" && h2:
+		c.put(stream, append(
+			headers(stream, 0, append(statusOK(), append(literal("content-length", "5"), literal("content-length", "6")...)...)),
+			frame(data, endStream, stream, []byte("hello"))...))
+		return
+	case f.action == "badchunk" && h2:
+		huge := frame(data, 0, stream, nil) // a head that promises more than any client allows
+		huge[0], huge[1], huge[2] = 0xff, 0xff, 0xff
+		c.put(stream, append(headers(stream, 0, statusOK()), huge...))
+	case f.action == "badchunk":
+		c.put(0, []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"))
+	case f.action == "malformed":
+		c.put(0, []byte("HTTP/1.1 2x0 OK\r\n\r\n"))
+	case f.action == "lengths":
+		c.put(0, out.bytes(true))
+	case f.action == "raw":
+		c.put(stream, []byte(f.raw))
+	case f.action == "cut" && f.at == Head:
+		b := headers(stream, 0, statusOK())
+		if !h2 {
+			b = out.bytes(false)
+			b = b[:len(b)-len(out.body)]
+		}
+		if f.after < 0 {
+			f.after = len(b) / 2
+		}
+		c.put(stream, b[:min(f.after, len(b))])
+	}
+	if f.reset || f.action == "reset" {
+		c.rst()
+	} else {
+		c.fin()
+	}
+}
+
+// put writes bytes of its own between two frames; the stream, if any, is silent
+// from then on, whatever http.Server still has to say on it.
+func (c *conn) put(stream uint32, b []byte) {
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	if c.mode.Load() != open {
+		return
+	}
+	if stream != 0 {
+		c.frames.muted[stream] = true
+	}
+	_, _ = c.Conn.Write(b)
+}
+
+// fin sends a FIN. http.Server's next read waits for the client's.
+func (c *conn) fin() {
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	if !c.mode.CompareAndSwap(open, ended) {
+		return
+	}
+	if w, ok := c.raw.(interface{ CloseWrite() error }); ok {
+		_ = w.CloseWrite()
+	}
+}
+
+// rst sends a RST.
+func (c *conn) rst() {
+	if c.mode.CompareAndSwap(open, broken) {
+		reset(c.raw)
+		_ = c.Close()
+	}
+}
+
+// settle waits until both sides of a new HTTP/2 connection have exchanged their
+// settings. They must come first, and a client that still writes its answer to
+// ours would see a reset there and not where it reads.
+func (c *conn) settle() {
+	limit := time.NewTimer(time.Second)
+	defer limit.Stop()
+	select {
+	case <-c.frames.settled:
+	case <-c.closed:
+	case <-limit.C:
+	}
+}
+
+// reset closes a raw connection by a RST.
+func reset(raw net.Conn) {
+	switch raw := raw.(type) {
+	case *memConn:
+		raw.reset()
+	case *net.TCPConn:
+		_ = raw.SetLinger(0)
+		_ = raw.Close()
+	}
+}
+
+// awaitSent waits until that much of the stream's body is on the wire, or the
+// stream has ended.
+func (c *conn) awaitSent(ctx context.Context, stream uint32, n int) {
+	wake := func() { c.wmu.Lock(); c.frames.cond.Broadcast(); c.wmu.Unlock() }
+	defer context.AfterFunc(ctx, wake)()
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	for ctx.Err() == nil && c.isOpen() {
+		if sent, begun := c.frames.sent[stream]; begun && sent >= n {
+			return
+		}
+		c.frames.cond.Wait()
+	}
+}
+
+func (c *conn) isOpen() bool {
+	select {
+	case <-c.closed:
+		return false
+	default:
+		return c.mode.Load() == open
+	}
+}

@@ -1,0 +1,34 @@
+package mockserver
+
+import "slices"
+
+// hold is a request that waits at a point until it is released.
+type hold struct {
+	rec      *Request
+	released chan struct{}
+}
+
+// addHold puts a hold in force. s.mu is held.
+func (s *Server) addHold(rec *Request) *hold {
+	h := &hold{rec: rec, released: make(chan struct{})}
+	s.holds = append(s.holds, h)
+	return h
+}
+
+// Release lets the requests of key go on that a hang or a forward=late fault
+// holds, and returns how many they were; with attempts, only those of these
+// numbers. Each goes on by itself: to have one finished before the next,
+// release it and [Server.Await] the point it is to reach.
+func (s *Server) Release(key string, attempts ...int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.holds)
+	s.holds = slices.DeleteFunc(s.holds, func(h *hold) bool {
+		if h.rec.Key != key || len(attempts) > 0 && !slices.Contains(attempts, h.rec.Attempt) {
+			return false
+		}
+		close(h.released)
+		return true
+	})
+	return before - len(s.holds)
+}

@@ -1,0 +1,50 @@
+package mockserver
+
+import (
+	"context"
+	"time"
+)
+
+// An Effect is something that a handler has really done. The ledger of effects
+// is the truth against which beliefs are checked.
+type Effect struct {
+	Seq     int    // of all effects of the server, from 1
+	Request int    // Request.Seq of the request that caused it
+	Caller  string // of that request
+	Key     string // of that request; empty: it had none
+	Name    string // what was done: "order"
+	Value   any    // what the handler gave with it
+	At      time.Time
+}
+
+// Did records an effect of the request that ctx belongs to. A handler calls it
+// where the work is done, once for each effect; the same handler may run outside
+// a mock server, where Did does nothing. The value is kept as it is.
+func Did(ctx context.Context, name string, value any) {
+	x, ok := ctx.Value(lifeKey{}).(*life)
+	if !ok {
+		return
+	}
+	s := x.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.effects = append(s.effects, Effect{
+		Seq: len(s.effects) + 1, Request: x.rec.Seq, Caller: x.rec.Caller, Key: x.rec.Key,
+		Name: name, Value: value, At: s.now(),
+	})
+	s.notify()
+}
+
+// Effects returns the effects under this key in the order in which they
+// happened, those of every caller; the empty key means all effects of the server.
+func (s *Server) Effects(key string) []Effect {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Effect
+	for _, e := range s.effects {
+		if key == "" || e.Key == key {
+			list = append(list, e)
+		}
+	}
+	return list
+}

@@ -1,0 +1,336 @@
+package mockserver
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/idem-go/idem/contract"
+)
+
+// life is one request on its way through the server: received, claimed, worked,
+// stored, answered. The faults of its step are met on the way.
+type life struct {
+	s      *Server
+	w      http.ResponseWriter // nil for a copy
+	r      *http.Request
+	rec    *Request // in the log; guarded by s.mu
+	step   *step
+	conn   *conn  // nil if it did not come over the server's own network
+	stream uint32 // of HTTP/2; zero for HTTP/1
+	ctx    context.Context
+	end    <-chan struct{} // closed when the server's process ends: Close, Restart
+	cut    bool            // nobody can be answered any more
+	lost   *clause         // breaks the connection as soon as the answer is stored
+	out    *answer         // what is about to be written
+}
+
+type lifeKey struct{}
+
+// verdict is what the faults at a point leave of a request.
+type verdict struct {
+	over   bool    // it goes no further
+	dead   bool    // and nothing is tidied up: the process is gone
+	answer *answer // is answered instead
+}
+
+// ServeHTTP serves one request: the server is an [http.Handler] too. Behind a
+// foreign http.Server every fault that ends a connection is an
+// http.ErrAbortHandler, because nothing else is in a handler's power.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &life{s: s, w: w, r: r, ctx: r.Context()}
+	x.conn, _ = x.ctx.Value(connKey{}).(*conn)
+	if x.conn != nil {
+		r.TLS = x.conn.state
+	}
+	id, _ := strconv.Atoi(r.Header.Get(streamHeader))
+	x.stream = uint32(id)
+	stamp := r.Header.Get(stampHeader)
+	r.Header.Del(streamHeader)
+	r.Header.Del(stampHeader)
+
+	var ok bool
+	if x.end, ok = s.begin(); !ok {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.under.Done()
+	x.rec = s.arrive(r, x.conn)
+	defer x.finish()
+	body, err := io.ReadAll(r.Body) // whole, or the kernel makes a RST of every close
+	x.step = s.number(r, x.rec, body, stamp)
+	if err != nil {
+		x.leave()
+		return
+	}
+	if v := x.reach(Received); !v.over {
+		if a, alive := x.perform(); alive {
+			x.send(a)
+		}
+	} else if v.answer != nil {
+		x.send(v.answer)
+	}
+	if x.conn == nil && x.cut || x.dead() {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// perform takes the request through the key layer and the handler. It reports
+// false if nothing is to be answered because the process died on the way.
+func (x *life) perform() (*answer, bool) {
+	s := x.s
+	guarded := s.contract.Keys(x.rec.Method)
+	if guarded {
+		value, err := s.wireKey(x.rec.Header, x.rec.Body)
+		if err != nil || value != "" && x.rec.Key == "" {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.refusal(contract.KeyRefused), true
+		}
+		guarded = value != ""
+	}
+	if guarded {
+		if a := s.enter(x); a != nil {
+			return a, true
+		}
+	}
+	v := x.reach(Claimed)
+	if v.dead {
+		return nil, false
+	}
+	a := v.answer
+	if a == nil {
+		var ok bool
+		if a, ok = x.work(guarded); !ok {
+			return nil, false
+		}
+	}
+	if v = x.reach(Worked); v.dead {
+		return nil, false
+	}
+	if v.answer != nil {
+		a = v.answer
+	}
+	if guarded {
+		s.mu.Lock()
+		s.mark(a.header, false, x.rec.Key)
+		s.mu.Unlock()
+		s.settle(x, a)
+	}
+	if v = x.reach(Stored); v.answer != nil {
+		a = v.answer
+	}
+	return a, !v.over || v.answer != nil
+}
+
+// work runs the handler. It reports false if the handler panics: then the claim
+// stays, as after a crash.
+func (x *life) work(guarded bool) (a *answer, ok bool) {
+	rec := &recorder{x: x, header: http.Header{}, whole: guarded}
+	defer func() {
+		if r := recover(); r != nil {
+			if r != http.ErrAbortHandler {
+				x.s.complain("mockserver: the handler panicked: %v\n%s", r, debug.Stack())
+			}
+			x.sever(clause{action: "drop"})
+			a, ok = nil, false
+		}
+	}()
+	r := x.r.WithContext(context.WithValue(x.ctx, lifeKey{}, x))
+	r.Header, r.Body = r.Header.Clone(), io.NopCloser(bytes.NewReader(x.rec.Body))
+	x.s.handler.ServeHTTP(rec, r)
+	if x.dead() {
+		return nil, false
+	}
+	return rec.answer(), true
+}
+
+// reach marks the point in the log and lets the request meet what is scripted
+// there.
+func (x *life) reach(p Point) verdict {
+	due, held := x.mark(p)
+	if p == Stored && x.lost != nil {
+		x.sever(*x.lost)
+		return verdict{over: true}
+	}
+	for _, c := range due {
+		switch c.action {
+		case "hang", "delay":
+			if !x.hold(held, c.wait) {
+				return verdict{over: true, dead: true}
+			}
+		case "status":
+			x.forward(c.forward)
+			a := &answer{kind: Injected, status: c.status, header: c.header.Clone(), body: []byte(c.raw)}
+			return verdict{over: p != Claimed && p != Worked, answer: a}
+		case "crash":
+			x.sever(c)
+			return verdict{over: true, dead: true}
+		case "copy":
+			x.forward(c.forward)
+		default:
+			if p == Worked { // the server knows nothing of it and keeps the answer
+				x.lost = &c
+				continue
+			}
+			x.forward(c.forward)
+			x.sever(c)
+			if p != Claimed {
+				return verdict{over: true}
+			}
+		}
+	}
+	return verdict{}
+}
+
+// mark notes the point and returns the faults that are due there. A hold is in
+// force by the time that Await sees the mark.
+func (x *life) mark(p Point) (due []clause, held *hold) {
+	s := x.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.rec.Points[p] = s.now()
+	if x.step != nil {
+		for i, c := range x.step.clauses {
+			if c.at != p || c.send != 0 && c.send != x.rec.Send {
+				continue
+			}
+			x.step.used[i] = true
+			x.rec.Fault = x.step.text
+			due = append(due, c)
+			if c.action == "hang" {
+				held = s.addHold(x.rec)
+			}
+		}
+	}
+	s.notify()
+	return due, held
+}
+
+// hold waits for the release, or for the time if there is no hold. It reports
+// false if the process ended first. A client that leaves changes nothing: the
+// request has arrived.
+func (x *life) hold(held *hold, wait time.Duration) bool {
+	var released chan struct{}
+	var elapsed <-chan time.Time
+	if held != nil && wait == 0 {
+		released = held.released
+	} else {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		elapsed = t.C
+	}
+	gone := x.ctx.Done()
+	x.ctx = context.WithoutCancel(x.ctx)
+	for {
+		select {
+		case <-released:
+			return true
+		case <-elapsed:
+			return true
+		case <-x.end:
+			return false
+		case <-gone:
+			x.leave()
+			gone = nil
+		}
+	}
+}
+
+// sever ends the client's connection or stream in the way that c says.
+func (x *life) sever(c clause) {
+	if x.cut {
+		return
+	}
+	x.cut = true
+	x.s.mu.Lock()
+	x.rec.unanswered = true
+	x.rec.End = x.s.now()
+	if !x.rec.Left {
+		x.rec.over = x.rec.End
+	}
+	x.s.mu.Unlock()
+	if x.conn != nil {
+		x.conn.sever(c, x.stream, x.out)
+	}
+}
+
+// forward lets a copy of the request go to the server without the client, as a
+// gateway does that answers by itself: now, before the client sees anything, or
+// late, when it is released.
+func (x *life) forward(when string) {
+	if when == "" {
+		return
+	}
+	s := x.s
+	end, ok := s.begin()
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	rec := *x.rec
+	rec.Seq, rec.Copy, rec.Send, rec.Start = len(s.log)+1, true, 0, s.now()
+	rec.Points, rec.Fault = map[Point]time.Time{}, ""
+	s.log = append(s.log, &rec)
+	c := &life{s: s, r: x.r, rec: &rec, ctx: context.WithoutCancel(x.ctx), end: end, cut: true}
+	var held *hold
+	if when == "late" {
+		held = s.addHold(&rec)
+	}
+	s.notify()
+	s.mu.Unlock()
+	run := func() {
+		defer s.under.Done()
+		defer c.finish()
+		if held == nil || c.hold(held, 0) {
+			c.reach(Received)
+			c.perform()
+		}
+	}
+	if held != nil {
+		go run()
+		return
+	}
+	run()
+}
+
+// leave notes that the client has gone.
+func (x *life) leave() {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	x.rec.Left = true
+	if x.rec.over.IsZero() {
+		x.rec.over = x.s.now()
+	}
+	x.s.notify()
+}
+
+// finish notes the end of the request.
+func (x *life) finish() {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	x.rec.settleTimes(x.s.now())
+	x.s.notify()
+}
+
+func (r *Request) settleTimes(now time.Time) {
+	if r.over.IsZero() {
+		r.over = now
+	}
+	if r.End.IsZero() {
+		r.End = now
+	}
+}
+
+// dead reports whether the process that took the request has ended.
+func (x *life) dead() bool {
+	select {
+	case <-x.end:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,170 @@
+package mockserver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// A Request is one request that reached the server, as it arrived. It is in the
+// log from the end of its head on, whether or not the client stays for the
+// answer. What [Server.Requests] returns are copies; their Header and Body are
+// shared and must not be changed. Times are those of the server's clock.
+type Request struct {
+	Seq     int    // of all requests of the server, from 1
+	Attempt int    // of this caller's key, from 1; what net/http sends again is the same attempt
+	Send    int    // of this attempt, from 1; above 1, net/http has sent it again by itself
+	Copy    bool   // sent by the gateway of a copy or forward= fault, not by the client
+	Conn    int    // which connection it came on, from 1; 0 for a request not taken from the server's own network
+	Reused  bool   // the connection had carried a request before
+	Caller  string // the credential: Authorization without its scheme, or X-Api-Key
+	Key     string // as the client knows it; empty: none, or one that the contract does not allow
+	Proto   string // "HTTP/1.1" or "HTTP/2.0"
+	Method  string
+	Host    string
+	URL     string // path and query
+	Header  http.Header
+	Body    []byte
+	Print   string // a digest of method, path, query and body
+
+	Points map[Point]time.Time // the points it has reached so far, and when
+	Fault  Fault               // what it met; empty: nothing
+	Answer Answer              // who answered
+	Status int                 // what was answered; zero: nothing, or not yet
+	Left   bool                // the client went away before the answer was written
+	Start  time.Time
+	End    time.Time // its answer was handed to the network, or it ended without; zero: not yet
+
+	over       time.Time // when the client could know how it ended; zero: not yet
+	retryAfter string    // of the answer
+	unanswered bool      // a fault took the answer or a part of it
+}
+
+// Answer says where an answer came from.
+type Answer string
+
+const (
+	Unanswered Answer = ""           // no answer was written
+	Fresh      Answer = "fresh"      // from the handler
+	Replayed   Answer = "replayed"   // the stored answer again
+	Busy       Answer = "busy"       // the first request with this key is in progress
+	Mismatched Answer = "mismatched" // the key came before with another request
+	Refused    Answer = "refused"    // the key is not one that the contract allows
+	Injected   Answer = "injected"   // from a scripted fault
+)
+
+// Requests returns the requests with this key in the order of their arrival,
+// those of every caller; the empty key means all requests of the server.
+func (s *Server) Requests(key string) []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Request
+	for _, r := range s.log {
+		if key == "" || r.Key == key {
+			c := *r
+			c.Points = maps.Clone(r.Points)
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Await waits until attempt n of key has reached point, and returns ctx's error
+// if that ends first. An attempt that a fault holds at point is held by then, so
+// that [Server.Release] finds it. Await is for a client that runs in another
+// goroutine.
+func (s *Server) Await(ctx context.Context, key string, n int, point Point) error {
+	if !slices.Contains(points(), point) {
+		return fmt.Errorf("mockserver: Await: there is no point %q; there are %v", point, points())
+	}
+	err := s.until(ctx.Done(), func() bool {
+		return slices.ContainsFunc(s.log, func(r *Request) bool {
+			_, there := r.Points[point]
+			return there && r.Key == key && r.Attempt == n
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("mockserver: Await: attempt %d of key %q has not reached %s: %w", n, key, point, context.Cause(ctx))
+	}
+	return nil
+}
+
+// until waits until is reports true, which it is asked whenever something
+// changed, under s.mu. It returns an error if stop is closed first, or the server.
+func (s *Server) until(stop <-chan struct{}, is func() bool) error {
+	for {
+		s.mu.Lock()
+		if is() {
+			s.mu.Unlock()
+			return nil
+		}
+		s.waiters++
+		changed, closed := s.changed, s.closed.Done()
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-stop:
+			return context.Canceled
+		case <-closed:
+			return errClosed()
+		}
+	}
+}
+
+// notify wakes those who wait for a change. s.mu is held.
+func (s *Server) notify() {
+	if s.waiters > 0 {
+		s.waiters = 0
+		close(s.changed)
+		s.changed = make(chan struct{})
+	}
+}
+
+// arrive puts a request into the log, as far as its head tells.
+func (s *Server) arrive(r *http.Request, c *conn) *Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec := &Request{
+		Seq: len(s.log) + 1, Caller: credential(r.Header), Key: s.keyOf(r.Header, nil),
+		Proto: r.Proto, Method: r.Method, Host: r.Host, URL: r.URL.RequestURI(), Header: r.Header.Clone(),
+		Points: map[Point]time.Time{}, Start: s.now(),
+	}
+	if c != nil {
+		rec.Conn, rec.Reused = c.id, c.requests.Add(1) > 1
+	}
+	s.log = append(s.log, rec)
+	s.notify()
+	return rec
+}
+
+// number completes the record once the body is read, and finds what the request
+// meets. The stamp is empty if it did not come from the server's own Transport.
+func (s *Server) number(r *http.Request, rec *Request, body []byte, stamp string) *step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec.Body, rec.Print = body, digest(rec.Method, rec.URL, body)
+	rec.Key = s.keyOf(rec.Header, body)
+	who := scope{rec.Caller, rec.Key}
+	rec.Attempt, rec.Send = s.attempt(who, stamp), 1
+	if stamp != "" {
+		s.sends[stamp]++
+		rec.Send = s.sends[stamp]
+	}
+	return s.plan(r, who, stamp, true)
+}
+
+// attempt returns the number of the attempt with this stamp. s.mu is held.
+func (s *Server) attempt(who scope, stamp string) int {
+	n := s.stamps[stamp]
+	if n == 0 {
+		s.attempts[who]++
+		n = s.attempts[who]
+		if stamp != "" {
+			s.stamps[stamp] = n
+		}
+	}
+	return n
+}

@@ -1,0 +1,264 @@
+package mockserver
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// A Script says which attempts meet which faults. [Server.On] makes one; its
+// methods return it, so that it is written in one line. It may be changed while
+// requests arrive.
+//
+// A Script counts the attempts that meet it for each caller and key by itself:
+// the n-th attempt of a key meets the n-th fault of [Script.Then], whatever
+// other keys do meanwhile. What net/http sends again by itself, without being
+// asked, is the same attempt and meets the same fault (see [Request.Send] and
+// the option send=). That takes the stamp of [Server.Transport]; from another
+// client each request that arrives counts as an attempt.
+type Script struct {
+	s           *Server
+	pattern     string
+	mux         *http.ServeMux // holds the pattern alone
+	key, caller *string
+	then        []*step
+	always      *step
+	odds        float64
+	seed        uint64
+	sometimes   []*step
+	counts      map[scope]int  // attempts met, by caller and key
+	stamps      map[string]int // stamp: which of them it was
+}
+
+// step is what one attempt meets.
+type step struct {
+	script  string
+	text    Fault
+	clauses []clause
+	used    []bool // clause by clause
+}
+
+// scope is whose key it is: the same key of two callers is two keys.
+type scope struct{ caller, key string }
+
+// On makes a Script for the requests that match pattern, which is one of
+// [http.ServeMux]: "POST /charges", "/charges/{id}", "/". Where several
+// match, the most specific is asked first, one with a key or a caller before one
+// without; a Script that has nothing to say to this attempt passes it on to the
+// next. A pattern that cannot be ends the test, or panics without one.
+func (s *Server) On(pattern string) *Script {
+	sc := &Script{s: s, pattern: pattern, mux: http.NewServeMux(), counts: map[scope]int{}, stamps: map[string]int{}}
+	if err := handle(sc.mux, pattern); err != nil {
+		s.reject(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scripts = append(s.scripts, sc)
+	return sc
+}
+
+// handle registers pattern and returns what ServeMux says against it.
+func handle(mux *http.ServeMux, pattern string) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("mockserver: %v", r)
+		}
+	}()
+	mux.Handle(pattern, http.NotFoundHandler())
+	return nil
+}
+
+// Key narrows the script to one key, as the client knows it (see
+// contract.Contract.Unwire). The empty key is that of requests without one.
+func (sc *Script) Key(key string) *Script {
+	sc.s.mu.Lock()
+	defer sc.s.mu.Unlock()
+	sc.key = &key
+	return sc
+}
+
+// Caller narrows the script to one caller: the credential of its requests, as
+// in [Request.Caller].
+func (sc *Script) Caller(caller string) *Script {
+	sc.s.mu.Lock()
+	defer sc.s.mu.Unlock()
+	sc.caller = &caller
+	return sc
+}
+
+// Then appends what the next attempts of each key meet, one fault an attempt.
+// Later attempts meet none, unless Sometimes or Always say so. A fault that is
+// not valid ends the test, or panics without one.
+func (sc *Script) Then(faults ...Fault) *Script {
+	steps := sc.steps(faults)
+	sc.s.mu.Lock()
+	defer sc.s.mu.Unlock()
+	sc.then = append(sc.then, steps...)
+	return sc
+}
+
+// Always sets what every attempt meets that Then and Sometimes leave alone.
+func (sc *Script) Always(fault Fault) *Script {
+	steps := sc.steps([]Fault{fault})
+	sc.s.mu.Lock()
+	defer sc.s.mu.Unlock()
+	sc.always = steps[0]
+	return sc
+}
+
+// Sometimes lets an attempt that Then leaves alone meet one of faults with
+// probability p. It draws from a hash of seed, caller, key and the number of
+// the attempt, never from a generator that requests share: the order in which
+// goroutines run changes nothing, and the same seed gives the same faults.
+func (sc *Script) Sometimes(p float64, seed uint64, faults ...Fault) *Script {
+	if !(p >= 0 && p <= 1) || len(faults) == 0 {
+		sc.s.reject(fmt.Errorf("mockserver: Sometimes(%v) with %d faults: a probability from 0 to 1 and a fault are wanted", p, len(faults)))
+	}
+	steps := sc.steps(faults)
+	sc.s.mu.Lock()
+	defer sc.s.mu.Unlock()
+	sc.odds, sc.seed, sc.sometimes = p, seed, steps
+	return sc
+}
+
+func (sc *Script) steps(faults []Fault) []*step {
+	var steps []*step
+	for _, f := range faults {
+		clauses, err := f.parse()
+		for _, c := range clauses {
+			if c.at == Handshake && !sc.s.tls() {
+				err = f.wrong("there is no handshake without Config.TLS")
+			}
+		}
+		if err != nil {
+			sc.s.reject(err)
+		}
+		steps = append(steps, &step{script: sc.pattern, text: f, clauses: clauses, used: make([]bool, len(clauses))})
+	}
+	return steps
+}
+
+// step returns what the attempt with this stamp meets, nil for nothing. With
+// commit it counts the attempt, otherwise it only looks.
+func (sc *Script) step(who scope, stamp string, commit bool) *step {
+	n := sc.stamps[stamp]
+	if n == 0 {
+		n = sc.counts[who] + 1
+		if commit {
+			sc.counts[who] = n
+			if stamp != "" {
+				sc.stamps[stamp] = n
+			}
+		}
+	}
+	if n <= len(sc.then) {
+		return sc.then[n-1]
+	}
+	if len(sc.sometimes) > 0 {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%q\n%q\n%d", sc.seed, who.caller, who.key, n))
+		draw := float64(binary.BigEndian.Uint64(sum[:8])>>11) / (1 << 53)
+		if draw < sc.odds {
+			return sc.sometimes[binary.BigEndian.Uint64(sum[8:16])%uint64(len(sc.sometimes))]
+		}
+	}
+	return sc.always
+}
+
+// plan finds what an attempt meets. s.mu is held.
+func (s *Server) plan(r *http.Request, who scope, stamp string, commit bool) *step {
+	for _, sc := range s.matching(r, who) {
+		if st := sc.step(who, stamp, commit); st != nil {
+			return st
+		}
+	}
+	return nil
+}
+
+// matching returns the scripts for a request, the most specific first.
+func (s *Server) matching(r *http.Request, who scope) []*Script {
+	var list []*Script
+	var patterns []string
+	for _, sc := range s.scripts {
+		if sc.key != nil && *sc.key != who.key || sc.caller != nil && *sc.caller != who.caller {
+			continue
+		}
+		if _, p := sc.mux.Handler(r); p != "" {
+			list = append(list, sc)
+			if !slices.Contains(patterns, sc.pattern) {
+				patterns = append(patterns, sc.pattern)
+			}
+		}
+	}
+	rank := ranks(r, patterns)
+	narrow := func(sc *Script) (n int) {
+		if sc.key != nil {
+			n += 2
+		}
+		if sc.caller != nil {
+			n++
+		}
+		return n
+	}
+	slices.SortStableFunc(list, func(a, b *Script) int {
+		if d := rank[a.pattern] - rank[b.pattern]; d != 0 {
+			return d
+		}
+		return narrow(b) - narrow(a)
+	})
+	return list
+}
+
+// ranks orders patterns that all match r, the most specific first, by asking
+// ServeMux again and again which one it would take. Two of which neither is the
+// more specific cannot stand in one ServeMux; the earlier comes first.
+func ranks(r *http.Request, patterns []string) map[string]int {
+	rank := make(map[string]int, len(patterns))
+	for left := slices.Clone(patterns); len(left) > 0; {
+		mux := http.NewServeMux()
+		for _, p := range left {
+			_ = handle(mux, p) // it has been tried in On; what conflicts waits for its turn
+		}
+		_, first := mux.Handler(r)
+		i := slices.Index(left, first)
+		if i < 0 {
+			i = 0
+		}
+		rank[left[i]] = len(rank)
+		left = slices.Delete(left, i, i+1)
+	}
+	return rank
+}
+
+// unused returns an error for each scripted fault that no attempt has met.
+// Those of Sometimes may stay unmet. s.mu is held.
+func (s *Server) unused() (list []error) {
+	for _, sc := range s.scripts {
+		steps := sc.then
+		if sc.always != nil {
+			steps = append(slices.Clone(steps), sc.always)
+		}
+		for n, st := range steps {
+			if slices.Contains(st.used, false) {
+				where := fmt.Sprintf("step %d", n+1)
+				if st == sc.always {
+					where = "Always"
+				}
+				list = append(list, fmt.Errorf("the fault %q of On(%q), %s, was not met", st.text, sc.pattern, where))
+			}
+		}
+	}
+	return list
+}
+
+// reject ends the test, or panics where there is none.
+func (s *Server) reject(err error) {
+	if s.t == nil {
+		panic(err)
+	}
+	s.t.Helper()
+	s.t.Fatalf("%v", err)
+	panic(errors.New("mockserver: Fatalf has returned"))
+}

@@ -1,0 +1,320 @@
+package mockserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem/contract"
+)
+
+// Config says what a server is. The zero Config is a server of orders that keeps
+// [contract.Default]. It is read by New and Start and may be used again.
+type Config struct {
+	// Handler does the work behind the contract; nil: the orders of [Orders].
+	Handler http.Handler
+	// Contract is what the server keeps; zero: contract.Default().
+	Contract contract.Contract
+	// Kind says in what the server departs from it; zero: in nothing.
+	Kind Kind
+	// Addr is where the server listens on TCP: "127.0.0.1:0" is a free port,
+	// "memory" a network inside the process. Empty: memory for New, a free port
+	// of the loopback interface for Start.
+	Addr string
+	// TLS makes it an https server, with certificates made when it starts.
+	TLS bool
+	// HTTP2 lets it speak HTTP/2 as well: over TLS, or with prior knowledge.
+	HTTP2 bool
+	// Idle is how long a connection is kept without a request; zero: for ever.
+	Idle time.Duration
+	// MaxAttempts is how many attempts of one key Verify takes for sane; zero: 10.
+	MaxAttempts int
+}
+
+// TB is what New needs of a [testing.TB].
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// A Server keeps a contract, breaks the network as it is told, and knows what
+// really happened. Get one from [New] or [Start]. All methods may be called at
+// any time and by several goroutines.
+type Server struct {
+	// URL is the base URL, without a slash at the end.
+	URL string
+
+	t           TB // nil after Start
+	contract    contract.Contract
+	kind        Kind
+	handler     http.Handler
+	addr        string
+	http2       bool
+	maxAttempts int
+	authority   *authority // nil without TLS
+	hs          *http.Server
+	ready       *readyListener
+	closed      context.Context // ends with Close
+	close       context.CancelFunc
+	under       sync.WaitGroup // every goroutine and request of the server
+
+	mu         sync.Mutex
+	memory     *memory // nil on TCP
+	listener   net.Listener
+	process    context.Context // ends with Close and Restart
+	kill       context.CancelFunc
+	conns      map[*conn]bool
+	nconns     int
+	transports []*transport
+	dialling   int              // dials of own clients under way
+	dialled    map[string]*step // their connections, by the client's address, until accepted
+	dialDone   *sync.Cond
+
+	ahead    time.Duration // of the server's clock
+	waiters  int
+	changed  chan struct{} // closed when something that is waited for may be true
+	holds    []*hold
+	scripts  []*Script
+	attempts map[scope]int
+	stamps   map[string]int // stamp: the number of its attempt
+	sends    map[string]int // stamp: how often it came
+	log      []*Request
+	claims   map[scope]*claim
+	answers  int // given by the key layer
+	effects  []Effect
+	beliefs  map[string]Belief
+}
+
+func errClosed() error { return errors.New("mockserver: the server is closed") }
+
+// New starts a server for a test, in memory unless c says otherwise, and closes
+// it when the test ends. The test fails if a scripted fault was not met, or if
+// the handler panics. In a testing/synctest bubble call it inside.
+func New(t TB, c Config) *Server {
+	t.Helper()
+	if c.Addr == "" {
+		c.Addr = "memory"
+	}
+	s, err := start(t, c)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	t.Cleanup(func() {
+		s.mu.Lock()
+		unused := s.unused()
+		s.mu.Unlock()
+		for _, err := range unused {
+			t.Errorf("mockserver: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
+	return s
+}
+
+// Start starts a server without a test, on a free port of the loopback interface
+// unless c says otherwise. The caller closes it.
+func Start(c Config) (*Server, error) {
+	if c.Addr == "" {
+		c.Addr = "127.0.0.1:0"
+	}
+	return start(nil, c)
+}
+
+func start(t TB, c Config) (*Server, error) {
+	if err := c.Contract.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		t: t, contract: c.Contract.WithDefaults(), kind: c.Kind, handler: c.Handler, addr: c.Addr, http2: c.HTTP2, maxAttempts: c.MaxAttempts,
+		conns: map[*conn]bool{}, dialled: map[string]*step{}, changed: make(chan struct{}),
+		attempts: map[scope]int{}, stamps: map[string]int{}, sends: map[string]int{},
+		claims: map[scope]*claim{}, beliefs: map[string]Belief{},
+	}
+	s.dialDone = sync.NewCond(&s.mu)
+	s.closed, s.close = context.WithCancel(context.Background())
+	s.process, s.kill = context.WithCancel(s.closed)
+	if s.handler == nil {
+		s.handler = Orders()
+	}
+	if s.maxAttempts == 0 {
+		s.maxAttempts = 10
+	}
+	scheme := "http://"
+	if c.TLS {
+		var err error
+		if s.authority, err = newAuthority(); err != nil {
+			return nil, err
+		}
+		scheme = "https://"
+	}
+	host := "mock.test"
+	if c.Addr == "memory" {
+		s.memory = newMemory()
+	}
+	l, err := s.listen(c.Addr)
+	if err != nil {
+		return nil, err
+	}
+	if s.listener = l; s.memory == nil {
+		s.addr = l.Addr().String()
+		host = s.addr
+	}
+	s.URL = scheme + host
+	s.serve(c.Idle)
+	return s, nil
+}
+
+// serve starts the goroutines.
+func (s *Server) serve(idle time.Duration) {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetUnencryptedHTTP2(s.http2) // TLS is undone before
+	s.hs = &http.Server{
+		Handler:     s,
+		Protocols:   p,
+		IdleTimeout: idle,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
+	}
+	if s.t != nil {
+		s.hs.ErrorLog = log.New(io.Discard, "", 0) // a panic fails the test
+	}
+	s.ready = &readyListener{conns: make(chan net.Conn), closed: make(chan struct{}), addr: s.listener.Addr()}
+	s.under.Add(2)
+	go func() { defer s.under.Done(); s.accept(s.listener) }()
+	go func() { defer s.under.Done(); _ = s.hs.Serve(s.ready) }()
+}
+
+// Close ends every connection, every request that is held and every goroutine of
+// the server, within a second. It returns an error if a handler did not return
+// by then. Further calls do nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed.Err() != nil {
+		s.mu.Unlock()
+		return nil
+	}
+	s.close()
+	_ = s.listener.Close()
+	s.dialDone.Broadcast()
+	conns, transports := s.cutAll(), s.transports
+	s.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+	}
+	_ = s.hs.Close()
+	for _, t := range transports {
+		t.CloseIdleConnections()
+	}
+	done := make(chan struct{})
+	go func() { s.under.Wait(); close(done) }()
+	limit := time.NewTimer(900 * time.Millisecond)
+	defer limit.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-limit.C:
+		return errors.New("mockserver: Close: a handler has not returned")
+	}
+}
+
+// Restart is the death of the server's process and a new one in its place: what
+// is dialled meanwhile is refused, every connection is cut, requests that are
+// held or at work get no answer and their claims stay until the lease is over.
+// What is stored stays (see [Server.Forget]), and the address is the same.
+func (s *Server) Restart() error {
+	s.mu.Lock()
+	if s.closed.Err() != nil {
+		s.mu.Unlock()
+		return errClosed()
+	}
+	_ = s.listener.Close()
+	s.kill()
+	conns := s.cutAll()
+	s.process, s.kill = context.WithCancel(s.closed)
+	l, err := s.listen(s.addr)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.listener = l
+	s.under.Add(1)
+	s.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+	}
+	go func() { defer s.under.Done(); s.accept(l) }()
+	return nil
+}
+
+// begin enters a request or a connection; whoever gets true calls under.Done. It
+// returns what ends with the process.
+func (s *Server) begin() (<-chan struct{}, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed.Err() != nil {
+		return nil, false
+	}
+	s.under.Add(1)
+	return s.process.Done(), true
+}
+
+// addConn enters a connection; false if the server is closed.
+func (s *Server) addConn(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed.Err() != nil {
+		return false
+	}
+	s.nconns++
+	c.id = s.nconns
+	s.conns[c] = true
+	return true
+}
+
+func (s *Server) forgetConn(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// cutAll takes all connections out; the caller closes them. s.mu is held.
+func (s *Server) cutAll() (list []*conn) {
+	for c := range s.conns {
+		list = append(list, c)
+	}
+	clear(s.conns)
+	return list
+}
+
+// now is the server's clock. s.mu is held.
+func (s *Server) now() time.Time { return time.Now().Add(s.ahead) }
+
+func (s *Server) tls() bool { return s.authority != nil }
+
+func (s *Server) inBody() bool { return s.contract.Place == contract.InBody }
+
+func (s *Server) listenAddr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listener.Addr()
+}
+
+// complain fails the test; without one the panic is http.Server's to report.
+func (s *Server) complain(format string, args ...any) {
+	if s.t == nil {
+		log.Printf(format, args...)
+		return
+	}
+	s.t.Errorf(format, args...)
+}
