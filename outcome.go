@@ -134,11 +134,14 @@ type ledger struct {
 func (l *ledger) enter() { l.mu.Lock(); l.calls++; l.mu.Unlock() }
 func (l *ledger) leave() { l.mu.Lock(); l.calls--; l.mu.Unlock() }
 
-// begin notes that an attempt starts at t, before anything of it can leave.
+// begin notes that an attempt starts at t, before anything of it can leave. It
+// counts as one open send until fold knows better, or for ever if a panic in
+// Base takes it away.
 func (l *ledger) begin(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trying++
+	l.open++
 	if l.firstSent.IsZero() {
 		l.firstSent = t
 	}
@@ -150,6 +153,7 @@ func (l *ledger) fold(opened int, a answer, status int) Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trying--
+	l.open--
 	only := opened == 1 && l.open == 0 && l.calls == 1 && !l.past
 	if opened > 0 {
 		l.sent = true

@@ -26,11 +26,11 @@ func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 		if d := decimal(v, time.Second); d > 0 {
 			return ceilSecond(d)
 		}
-		at, err := http.ParseTime(v)
-		if err != nil {
+		at, ok := httpDate(v)
+		if !ok {
 			return 0
 		}
-		if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		if date, ok := httpDate(header.Get("Date")); ok {
 			now = date
 		}
 		return at.Sub(now) // saturates
@@ -52,11 +52,26 @@ func decimal(s string, unit time.Duration) time.Duration {
 	if !digits(whole) || dotted && !digits(fraction) {
 		return 0
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || f >= float64(math.MaxInt64/int64(unit)) {
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || n >= math.MaxInt64/int64(unit) {
 		return math.MaxInt64
 	}
-	return time.Duration(math.Ceil(f * float64(unit)))
+	d := time.Duration(n) * unit
+	if dotted {
+		f, _ := strconv.ParseFloat("0."+fraction, 64) // only digits: it cannot fail
+		d += time.Duration(math.Ceil(f * float64(unit)))
+	}
+	return d
+}
+
+// httpDate reads one of the three forms (RFC 9110, 5.6.7). All are in GMT, which
+// http.ParseTime does not insist on.
+func httpDate(s string) (time.Time, bool) {
+	if strings.Contains(s, ",") && !strings.HasSuffix(s, " GMT") {
+		return time.Time{}, false
+	}
+	t, err := http.ParseTime(s)
+	return t, err == nil
 }
 
 func digits(s string) bool {
