@@ -93,7 +93,8 @@ func (x *life) note(a *answer) {
 func (x *life) head(a *answer) {
 	h := x.w.Header()
 	maps.Copy(h, a.header)
-	if !a.live && a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+	bare := a.status == http.StatusNoContent || a.status == http.StatusNotModified || x.r.Method == http.MethodHead
+	if !a.live && (!bare || len(a.body) > 0) {
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	x.w.WriteHeader(a.status)

@@ -23,6 +23,9 @@ type Kind struct {
 	Wait bool
 	// Loose takes any request under a key for the first one: no mismatch.
 	Loose bool
+	// Done answers a repeat of finished work with the contract's own answer for
+	// it, the first of its Answers that means Done, instead of a replay.
+	Done bool
 	// Repeat is the status of a replay, over the stored header and body;
 	// zero: the stored status.
 	Repeat int
@@ -63,6 +66,8 @@ func (s *Server) claim(x *life) (found *answer, wait bool) {
 		s.claims[who] = c
 	case c.print != x.rec.Print && !s.kind.Loose:
 		return s.refusal(contract.Mismatch), false
+	case c.kept != nil && s.kind.Done:
+		return s.refusal(contract.Done), false
 	case c.kept != nil:
 		return s.replay(c, x.rec.Key), false
 	case now.Before(c.lease) && s.kind.Wait:
@@ -140,6 +145,8 @@ func (s *Server) refusal(means contract.Meaning) *answer {
 		status, kind, title = http.StatusUnprocessableEntity, Mismatched, "This key is already used with another request"
 	case contract.KeyRefused:
 		status, kind, title = http.StatusBadRequest, Refused, "This key is not allowed"
+	case contract.Done:
+		kind, title = Replayed, "The work of this key was done before"
 	}
 	problem := map[string]any{"type": "about:blank", "title": title}
 	for _, m := range s.contract.Answers {

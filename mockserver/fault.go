@@ -236,7 +236,7 @@ func (c *clause) set(option, value string) (err error) {
 	}
 	switch option {
 	case "for", "every":
-		if c.wait, err = time.ParseDuration(value); err != nil || c.wait < 0 {
+		if c.wait, err = time.ParseDuration(value); err != nil || c.wait <= 0 {
 			err = fmt.Errorf("a duration such as 2s or 150ms is wanted")
 		}
 	case "after":

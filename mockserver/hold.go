@@ -4,15 +4,23 @@ import "slices"
 
 // hold is a request that waits at a point until it is released.
 type hold struct {
-	rec      *Request
+	key      string
+	attempt  int
 	released chan struct{}
 }
 
 // addHold puts a hold in force. s.mu is held.
-func (s *Server) addHold(rec *Request) *hold {
-	h := &hold{rec: rec, released: make(chan struct{})}
+func (s *Server) addHold(key string, attempt int) *hold {
+	h := &hold{key, attempt, make(chan struct{})}
 	s.holds = append(s.holds, h)
 	return h
+}
+
+// dropHold takes out a hold that ended otherwise.
+func (s *Server) dropHold(h *hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holds = slices.DeleteFunc(s.holds, func(other *hold) bool { return other == h })
 }
 
 // Release lets the requests of key go on that a hang or a forward=late fault
@@ -24,7 +32,7 @@ func (s *Server) Release(key string, attempts ...int) int {
 	defer s.mu.Unlock()
 	before := len(s.holds)
 	s.holds = slices.DeleteFunc(s.holds, func(h *hold) bool {
-		if h.rec.Key != key || len(attempts) > 0 && !slices.Contains(attempts, h.rec.Attempt) {
+		if h.key != key || len(attempts) > 0 && !slices.Contains(attempts, h.attempt) {
 			return false
 		}
 		close(h.released)

@@ -202,7 +202,7 @@ func (x *life) mark(p Point) (due []clause, held *hold) {
 			x.rec.Fault = x.step.text
 			due = append(due, c)
 			if c.action == "hang" {
-				held = s.addHold(x.rec)
+				held = s.addHold(x.rec.Key, x.rec.Attempt)
 			}
 		}
 	}
@@ -218,6 +218,7 @@ func (x *life) hold(held *hold, wait time.Duration) bool {
 	var elapsed <-chan time.Time
 	if held != nil && wait == 0 {
 		released = held.released
+		defer x.s.dropHold(held)
 	} else {
 		t := time.NewTimer(wait)
 		defer t.Stop()
@@ -275,10 +276,11 @@ func (x *life) forward(when string) {
 	rec.Seq, rec.Copy, rec.Send, rec.Start = len(s.log)+1, true, 0, s.now()
 	rec.Points, rec.Fault = map[Point]time.Time{}, ""
 	s.log = append(s.log, &rec)
+	s.active++
 	c := &life{s: s, r: x.r, rec: &rec, ctx: context.WithoutCancel(x.ctx), end: end, cut: true}
 	var held *hold
 	if when == "late" {
-		held = s.addHold(&rec)
+		held = s.addHold(rec.Key, rec.Attempt)
 	}
 	s.notify()
 	s.mu.Unlock()
@@ -313,6 +315,7 @@ func (x *life) finish() {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
 	x.rec.settleTimes(x.s.now())
+	x.s.active--
 	x.s.notify()
 }
 

@@ -75,13 +75,14 @@ func (s *Server) Requests(key string) []Request {
 // Await waits until attempt n of key has reached point, and returns ctx's error
 // if that ends first. An attempt that a fault holds at point is held by then, so
 // that [Server.Release] finds it. Await is for a client that runs in another
-// goroutine.
+// goroutine. The points of a connection, Dial and Handshake, are reached only by
+// attempts that a fault concerns there.
 func (s *Server) Await(ctx context.Context, key string, n int, point Point) error {
 	if !slices.Contains(points(), point) {
 		return fmt.Errorf("mockserver: Await: there is no point %q; there are %v", point, points())
 	}
 	err := s.until(ctx.Done(), func() bool {
-		return slices.ContainsFunc(s.log, func(r *Request) bool {
+		return s.connected[attemptPoint{key, n, point}] || slices.ContainsFunc(s.log, func(r *Request) bool {
 			_, there := r.Points[point]
 			return there && r.Key == key && r.Attempt == n
 		})
@@ -136,6 +137,7 @@ func (s *Server) arrive(r *http.Request, c *conn) *Request {
 		rec.Conn, rec.Reused = c.id, c.requests.Add(1) > 1
 	}
 	s.log = append(s.log, rec)
+	s.active++
 	s.notify()
 	return rec
 }

@@ -6,30 +6,46 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// dialKey carries the step of a request whose connection a fault concerns.
+// dialPlan is what a connection meets, and the attempt that it is dialled for.
+type dialPlan struct {
+	*step
+	key     string
+	attempt int
+}
+
+// dialKey carries the dialPlan of a request whose connection a fault concerns.
 type dialKey struct{}
 
+// attemptPoint is a point of the connection of an attempt.
+type attemptPoint struct {
+	key     string
+	attempt int
+	point   Point
+}
+
 // Dial connects to the server, whatever the address says: it fits
-// http.Transport.DialContext and makes clients of other kinds reach a server in
+// http.Transport.DialContext and lets clients of other kinds reach a server in
 // memory. What dial and handshake faults do to such a connection is scripted by
-// On("/") without a key: no request is known yet.
+// On("/") without a key, as no request is known yet.
 func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	st, _ := ctx.Value(dialKey{}).(*step)
-	if st == nil {
-		st = s.planUnknown()
+	p, _ := ctx.Value(dialKey{}).(*dialPlan)
+	if p == nil {
+		p = s.planUnknown()
 	}
-	for _, f := range s.meet(st, Dial) {
+	due, held := s.meet(p, Dial)
+	for _, f := range due {
 		switch f.action {
 		case "refuse":
 			return nil, refused(s.listenAddr())
 		case "hang", "delay":
-			if err := s.stall(ctx, f); err != nil {
-				return nil, &net.OpError{Op: "dial", Net: network, Addr: s.listenAddr(), Err: err}
+			if err := s.stall(ctx, f, held); err != nil {
+				return nil, opError("dial", nil, s.listenAddr(), err)
 			}
 		}
 	}
@@ -41,7 +57,7 @@ func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, e
 	defer s.mu.Unlock()
 	s.dialling--
 	if err == nil {
-		s.dialled[c.LocalAddr().String()] = st
+		s.dialled[c.LocalAddr().String()] = p
 	}
 	s.dialDone.Broadcast()
 	return c, err
@@ -58,16 +74,22 @@ func (s *Server) dialRaw(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr.String())
 }
 
-// stall holds a dial.
-func (s *Server) stall(ctx context.Context, f clause) error {
+// stall lets a dial wait.
+func (s *Server) stall(ctx context.Context, f clause, held *hold) error {
 	var elapsed <-chan time.Time
+	var released chan struct{}
 	if f.action == "delay" {
 		t := time.NewTimer(f.wait)
 		defer t.Stop()
 		elapsed = t.C
+	} else {
+		released = held.released
+		defer s.dropHold(held)
 	}
 	select {
 	case <-elapsed:
+		return nil
+	case <-released:
 		return nil
 	case <-s.closed.Done():
 		return net.ErrClosed
@@ -76,43 +98,43 @@ func (s *Server) stall(ctx context.Context, f clause) error {
 	}
 }
 
-// meet returns the faults that a step has at a point of the connection, and notes
-// that they were met.
-func (s *Server) meet(st *step, p Point) (due []clause) {
-	if st == nil {
-		return nil
+// meet returns the faults at a point of the connection, and notes that it was
+// reached.
+func (s *Server) meet(p *dialPlan, at Point) (due []clause, held *hold) {
+	if p == nil {
+		return nil, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, c := range st.clauses {
-		if c.at == p {
-			st.used[i] = true
+	for i, c := range p.clauses {
+		if c.at == at {
+			p.used[i] = true
 			due = append(due, c)
+			if c.action == "hang" {
+				held = s.addHold(p.key, p.attempt)
+			}
 		}
 	}
-	return due
+	s.connected[attemptPoint{p.key, p.attempt, at}] = true
+	s.notify()
+	return due, held
 }
 
 // touches reports whether the step concerns the connection.
 func (st *step) touches() bool {
-	if st != nil {
-		for _, c := range st.clauses {
-			if c.at == Dial || c.at == Handshake {
-				return true
-			}
-		}
-	}
-	return false
+	return st != nil && slices.ContainsFunc(st.clauses, func(c clause) bool {
+		return c.at == Dial || c.at == Handshake
+	})
 }
 
 // planUnknown finds what a connection meets of which no request is known.
-func (s *Server) planUnknown() *step {
+func (s *Server) planUnknown() *dialPlan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sc := range s.scripts {
 		if sc.pattern == "/" && sc.key == nil && sc.caller == nil {
 			if st := sc.step(scope{}, "", false); st.touches() {
-				return sc.step(scope{}, "", true)
+				return &dialPlan{step: sc.step(scope{}, "", true)}
 			}
 		}
 	}
@@ -121,16 +143,16 @@ func (s *Server) planUnknown() *step {
 
 // claimDialled returns what the accepted connection brings with it. A connection
 // of one of the own clients may be accepted before its dial has returned.
-func (s *Server) claimDialled(raw net.Conn) *step {
+func (s *Server) claimDialled(raw net.Conn) *dialPlan {
 	from := raw.RemoteAddr().String()
 	s.mu.Lock()
 	for {
-		st, own := s.dialled[from]
+		p, own := s.dialled[from]
 		if own || s.dialling == 0 {
 			delete(s.dialled, from)
 			s.mu.Unlock()
 			if own {
-				return st
+				return p
 			}
 			return s.planUnknown()
 		}
@@ -176,8 +198,14 @@ func (s *Server) welcome(raw net.Conn) {
 		_ = raw.Close()
 		return
 	}
-	st := s.claimDialled(raw)
-	for _, f := range s.meet(st, Dial) {
+	p := s.claimDialled(raw)
+	if p == nil {
+		p = &dialPlan{step: &step{}}
+	}
+	for _, f := range p.clauses {
+		if f.at != Dial {
+			continue
+		}
 		switch f.action {
 		case "refuse": // too late for that
 			reset(raw)
@@ -194,7 +222,8 @@ func (s *Server) welcome(raw net.Conn) {
 		}
 	}
 	if s.authority != nil {
-		t, err := s.handshake(s.closed, raw, s.meet(st, Handshake))
+		due, _ := s.meet(p, Handshake)
+		t, err := s.handshake(s.closed, raw, due)
 		if err != nil {
 			_ = c.Close()
 			return
@@ -236,11 +265,15 @@ func (l *readyListener) Close() error {
 
 func (l *readyListener) Addr() net.Addr { return l.addr }
 
-// target finds what a request of one of the own clients meets before it is sent.
-func (s *Server) target(r *http.Request, key string, stamp string) *step {
+// target finds what the connection of a request meets, before the request is
+// sent; nil for nothing. Only then the attempt is counted already.
+func (s *Server) target(r *http.Request, key string, stamp string) *dialPlan {
 	probe := &http.Request{Method: r.Method, Host: r.Host, URL: &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath}}
 	if probe.Host == "" {
 		probe.Host = r.URL.Host
+	}
+	if probe.Method == "" {
+		probe.Method = http.MethodGet
 	}
 	if !strings.HasPrefix(probe.URL.Path, "/") {
 		probe.URL.Path = "/" + probe.URL.Path
@@ -251,6 +284,5 @@ func (s *Server) target(r *http.Request, key string, stamp string) *step {
 	if !s.plan(probe, who, stamp, false).touches() {
 		return nil
 	}
-	s.attempt(who, stamp)
-	return s.plan(probe, who, stamp, true)
+	return &dialPlan{s.plan(probe, who, stamp, true), key, s.attempt(who, stamp)}
 }

@@ -73,9 +73,10 @@ type Server struct {
 	conns      map[*conn]bool
 	nconns     int
 	transports []*transport
-	dialling   int              // dials of own clients under way
-	dialled    map[string]*step // their connections, by the client's address, until accepted
+	dialling   int                  // dials of own clients under way
+	dialled    map[string]*dialPlan // their connections, by the client's address, until accepted
 	dialDone   *sync.Cond
+	connected  map[attemptPoint]bool // points of connections that were reached
 
 	ahead    time.Duration // of the server's clock
 	waiters  int
@@ -86,6 +87,7 @@ type Server struct {
 	stamps   map[string]int // stamp: the number of its attempt
 	sends    map[string]int // stamp: how often it came
 	log      []*Request
+	active   int // requests whose life has not ended
 	claims   map[scope]*claim
 	answers  int // given by the key layer
 	effects  []Effect
@@ -135,7 +137,7 @@ func start(t TB, c Config) (*Server, error) {
 	}
 	s := &Server{
 		t: t, contract: c.Contract.WithDefaults(), kind: c.Kind, handler: c.Handler, addr: c.Addr, http2: c.HTTP2, maxAttempts: c.MaxAttempts,
-		conns: map[*conn]bool{}, dialled: map[string]*step{}, changed: make(chan struct{}),
+		conns: map[*conn]bool{}, dialled: map[string]*dialPlan{}, connected: map[attemptPoint]bool{}, changed: make(chan struct{}),
 		attempts: map[scope]int{}, stamps: map[string]int{}, sends: map[string]int{},
 		claims: map[scope]*claim{}, beliefs: map[string]Belief{},
 	}

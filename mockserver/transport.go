@@ -76,8 +76,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	base, ctx := t.base, r.Context()
-	if st := t.s.target(r, t.s.keyOf(r.Header, body), stamp); st != nil {
-		base, ctx = t.fresh(), context.WithValue(ctx, dialKey{}, st)
+	if p := t.s.target(r, t.s.keyOf(r.Header, body), stamp); p != nil {
+		base, ctx = t.fresh(), context.WithValue(ctx, dialKey{}, p)
 	}
 	out := r.WithContext(ctx)
 	if out.Header = r.Header.Clone(); out.Header == nil {
