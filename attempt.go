@@ -324,7 +324,9 @@ func (a *attempt) judgeAnswer(resp *http.Response, e ended) (ended, verdict) {
 			data, cut = peek(resp)
 		}
 	}
-	e.means = k.Classify(resp.StatusCode, resp.Header, data)
+	if c.keyed() { // without a key nothing can be in progress under it
+		e.means = k.Classify(resp.StatusCode, resp.Header, data)
+	}
 	e.advice = k.Advice(resp.StatusCode, resp.Header, data)
 	v := c.decide(e)
 	if !v.retry && whole && !read {

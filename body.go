@@ -26,12 +26,14 @@ const defaultMax = 1 << 20
 // body in one write. The others are wrapped, to tell the caller's reader's
 // error from the network's and to make sure that the bytes stay the same.
 type source struct {
-	kind     sourceKind
-	buffered bool   // it was a stream, and is in memory now
-	once     bool   // it can be sent only once …
-	whyOnce  string // … because of this
-	original io.ReadCloser
-	refs     atomic.Int32 // open readers of original, and the call itself
+	kind      sourceKind
+	buffered  bool   // it was a stream, and is in memory now
+	once      bool   // it can be sent only once …
+	whyOnce   string // … because of this
+	original  io.ReadCloser
+	readFirst []byte       // of original, where that is a stream
+	refs      atomic.Int32 // open readers of original, and the call itself
+	closed    atomic.Bool  // original is
 
 	bytes bytes.Reader // kind inBytes: a snapshot, at the start
 	text  strings.Reader
@@ -151,7 +153,7 @@ func (s *source) buffer(r *http.Request) error {
 		return nil
 	}
 	// A body that does not come must not outlast the caller's patience.
-	defer context.AfterFunc(r.Context(), func() { _ = r.Body.Close() })()
+	defer context.AfterFunc(r.Context(), func() { _ = s.closeOriginal() })()
 	var data []byte
 	var err error
 	if length >= 0 {
@@ -173,10 +175,7 @@ func (s *source) buffer(r *http.Request) error {
 	}
 	if int64(len(data)) > most {
 		s.once, s.whyOnce = true, fmt.Sprintf("its body is a stream of more than MaxBody (%d bytes)", most)
-		s.original = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(data), r.Body), r.Body}
+		s.readFirst = data
 		return nil
 	}
 	s.inMemory(data)
@@ -213,7 +212,7 @@ func (s *source) open(first bool, a *attempt) (io.ReadCloser, error) {
 		return s.original, nil // nil or NoBody
 	case inBytes, inText:
 		if !first && s.hashed {
-			if sum, _ := s.sumUp(); sum != s.sum {
+			if sum, _, _ := s.sumUp(); sum != s.sum {
 				return nil, errBodyChanged
 			}
 		}
@@ -227,7 +226,7 @@ func (s *source) open(first bool, a *attempt) (io.ReadCloser, error) {
 	}
 	if first {
 		s.refs.Add(1)
-		return s.watch(s.original, s.release, a), nil
+		return s.watch(io.MultiReader(bytes.NewReader(s.readFirst), s.original), s.release, a), nil
 	}
 	if s.kind == inStream {
 		return nil, because(ErrNotRepeatable, "%s", s.whyOnce)
@@ -268,27 +267,34 @@ func (s *source) reread() (io.ReadCloser, error) {
 // last. A reader of it may still be in use when the call has ended.
 func (s *source) release() error {
 	if s.refs.Add(-1) == 0 && s.original != nil {
-		return s.original.Close()
+		return s.closeOriginal()
 	}
 	return nil
+}
+
+func (s *source) closeOriginal() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	return s.original.Close()
 }
 
 // quick returns an in-process hash of method, URL and body. A body that can be
 // read only once does not count.
 func (s *source) quick(r *http.Request, seed maphash.Seed) (uint64, error) {
 	s.hash.SetSeed(seed)
-	sum, err := s.sumUp()
-	if s.kind == inGetBody && (err != nil || r.ContentLength > 0 && s.size != r.ContentLength) {
+	sum, n, err := s.sumUp()
+	if s.kind == inGetBody && (err != nil || r.ContentLength > 0 && n != r.ContentLength) {
 		// This GetBody does not give the body that is there, as when a layer
 		// above has put another body into the request. Go by the body.
 		if err = s.buffer(r); err == nil {
-			sum, err = s.sumUp()
+			sum, n, err = s.sumUp()
 		}
 	}
 	if err != nil {
 		return 0, err
 	}
-	s.sum, s.hashed = sum, !s.once
+	s.sum, s.size, s.hashed = sum, n, !s.once
 	s.hash.Reset()
 	for _, part := range identity(r) {
 		_, _ = s.hash.WriteString(part)
@@ -308,7 +314,7 @@ func (s *source) fingerprint(r *http.Request) (string, error) {
 	for _, part := range identity(r) {
 		_, _ = io.WriteString(h, part+"\x00")
 	}
-	if err := s.writeTo(h); err != nil {
+	if _, err := s.writeTo(h); err != nil {
 		return "", err
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
@@ -324,36 +330,37 @@ func identity(r *http.Request) [6]string {
 	return [6]string{methodOf(r), r.URL.Scheme, strings.ToLower(host), r.URL.Opaque, r.URL.EscapedPath(), r.URL.RawQuery}
 }
 
-// sumUp returns the hash of the whole body, 0 if it can be read only once.
-func (s *source) sumUp() (uint64, error) {
+// sumUp returns the hash and the length of the whole body, 0 if it can be read
+// only once.
+func (s *source) sumUp() (sum uint64, n int64, err error) {
 	s.hash.Reset()
-	if err := s.writeTo(&s.hash); err != nil {
-		return 0, err
+	if n, err = s.writeTo(&s.hash); err != nil {
+		return 0, n, err
 	}
-	return s.hash.Sum64(), nil
+	return s.hash.Sum64(), n, nil
 }
 
 // writeTo writes the whole body without using it up; a body that can be read
-// only once is not written.
-func (s *source) writeTo(w io.Writer) error {
-	var err error
+// only once is not written. It changes nothing: a send may be under way.
+func (s *source) writeTo(w io.Writer) (n int64, err error) {
 	switch s.kind {
 	case inBytes:
 		r := s.bytes
-		_, err = r.WriteTo(w)
+		return r.WriteTo(w)
 	case inText:
 		r := s.text
-		_, err = r.WriteTo(w)
+		return r.WriteTo(w)
 	case inSections:
-		_, err = io.Copy(w, io.NewSectionReader(s.at, s.from, s.size))
+		return io.Copy(w, io.NewSectionReader(s.at, s.from, s.size))
 	case inGetBody:
-		var body io.ReadCloser
-		if body, err = s.again(); err == nil {
-			s.size, err = io.Copy(w, body)
-			err = errors.Join(err, body.Close())
+		body, err := s.again()
+		if err != nil {
+			return 0, err
 		}
+		n, err = io.Copy(w, body)
+		return n, errors.Join(err, body.Close())
 	}
-	return err
+	return 0, nil
 }
 
 // restore gives r its body back, so that it can be sent after it was read.

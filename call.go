@@ -1,6 +1,8 @@
 package idem
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -84,15 +86,19 @@ func (c *call) begin() (err error) {
 		return err
 	}
 	c.origin = originOf(req)
+	keyInBody := c.settings.contract.Place == contract.InBody && c.settings.contract.Keys(methodOf(req))
+	if keyInBody {
+		if err := c.takeBody(); err != nil {
+			return err
+		}
+	}
 	if err := c.findKey(); err != nil {
 		return err
 	}
-	most := c.settings.maxBody
-	if !c.repeatable() {
-		most = -1 // sent once at most: reading it into memory would serve nothing
-	}
-	if c.body, err = newSource(req, most); err != nil {
-		return err
+	if !keyInBody {
+		if err := c.takeBody(); err != nil {
+			return err
+		}
 	}
 	c.req = req.WithContext(c)
 	c.req.Header = c.headers(req.Header)
@@ -106,6 +112,19 @@ func (c *call) begin() (err error) {
 		c.req.ContentLength = c.body.size // where it was not known, now it is
 	}
 	return nil
+}
+
+// takeBody finds out how the body can be sent again.
+func (c *call) takeBody() (err error) {
+	if done := c.done(); done != nil {
+		return done // before a body is read for nothing
+	}
+	most := c.settings.maxBody
+	if !c.repeatable() && c.settings.contract.Place != contract.InBody {
+		most = -1 // sent once at most: reading it into memory would serve nothing
+	}
+	c.body, err = newSource(c.original, most)
+	return err
 }
 
 // checkURL refuses what no Base can send.
@@ -135,6 +154,9 @@ func (c *call) findKey() error {
 	}
 	previous := previousCall(req)
 	if !k.Keys(methodOf(req)) {
+		if has && k.Keys(strings.ToUpper(req.Method)) {
+			return errors.New("idem: the method is not in upper case, so that it would carry no key")
+		}
 		if previous != nil {
 			c.about = previous.about // a GET that a write was redirected to is not its answer
 		}
@@ -167,7 +189,7 @@ func (c *call) findKey() error {
 	if c.wire, err = k.Wire(in.key); err != nil {
 		return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
 	}
-	if carried != "" && carried != c.wire && carried != in.key && !c.transport.IntentWins {
+	if carried != "" && carried != c.wire && carried != in.key {
 		return ErrKeyConflict
 	}
 	return nil
@@ -183,10 +205,10 @@ func (c *call) use(in *Intent) {
 // whatever case; empty ones count as absent, and so does the nil UUID under an
 // Intent: both are what code generators send for a parameter that was left out.
 func (c *call) carried(underIntent bool) (string, error) {
-	found := ""
 	if c.header == "" {
-		return "", nil
+		return c.keyInBody(underIntent)
 	}
+	found := ""
 	for name, values := range c.original.Header {
 		if !strings.EqualFold(name, c.header) {
 			continue
@@ -196,6 +218,7 @@ func (c *call) carried(underIntent bool) (string, error) {
 			case v == "", underIntent && isNilUUID(v), v == found:
 			case isNilUUID(v):
 				return "", because(ErrInvalidKey, "the nil UUID")
+			case underIntent && c.transport.IntentWins:
 			case found != "":
 				return "", because(ErrKeyConflict, "it has two")
 			default:
@@ -204,6 +227,26 @@ func (c *call) carried(underIntent bool) (string, error) {
 		}
 	}
 	return found, nil
+}
+
+// keyInBody returns the key that the body carries, where the contract puts it
+// there. It is verified, never put in: a body is the caller's.
+func (c *call) keyInBody(underIntent bool) (string, error) {
+	if c.body.once {
+		return "", because(ErrNotRepeatable, "the contract puts the key into the body, and %s", c.body.whyOnce)
+	}
+	var body bytes.Buffer
+	if _, err := c.body.writeTo(&body); err != nil {
+		return "", &bodyError{err}
+	}
+	key, err := c.settings.contract.FromBody(body.Bytes())
+	if err != nil {
+		return "", because(ErrKeyConflict, "%s", plain(err))
+	}
+	if key == "" && underIntent {
+		return "", because(ErrInvalidKey, "the body must carry it at %q", c.settings.contract.Header)
+	}
+	return key, nil
 }
 
 // headers returns a copy of from that has the key on exactly one line, or on
@@ -478,13 +521,19 @@ func (c *call) windowEnd(now time.Time) time.Time {
 		return time.Time{}
 	}
 	margin := min(max(c.settings.attemptTimeout, 2*time.Minute), window/2)
-	start := now
-	for _, t := range []time.Time{c.in.since, c.book.firstSend()} {
-		if !t.IsZero() && t.Before(start) {
-			start = t
+	var age time.Duration
+	for _, start := range []time.Time{c.in.since, c.book.firstSend()} {
+		if !start.IsZero() {
+			age = max(age, ageOf(start, now))
 		}
 	}
-	return start.Add(window - margin)
+	return now.Add(window - margin - age)
+}
+
+// ageOf is the time since start by the clock that says more: the monotonic clock
+// stands still while a machine sleeps, the wall clock may be set back.
+func ageOf(start, now time.Time) time.Duration {
+	return max(now.Sub(start), now.Round(0).Sub(start.Round(0)))
 }
 
 // refuse ends a call before it has begun. Nothing was sent by it; what became of
@@ -493,7 +542,9 @@ func (c *call) refuse(reason error) error {
 	defer c.release()
 	c.verdict.reason = reason
 	e := c.failure()
-	if !errors.Is(reason, ErrCrossOrigin) {
+	switch {
+	case errors.Is(reason, ErrCrossOrigin), c.done() != nil && errors.Is(reason, cmp.Or(c.Err(), context.Canceled)):
+	default:
 		e.Outcome = NotExecuted
 	}
 	return e

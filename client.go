@@ -100,8 +100,8 @@ func checkRedirect(k contract.Contract) func(*http.Request, []*http.Request) err
 // attempts as it takes. path begins with a slash, may have a query, and is put
 // behind BaseURL. A nil body sends none; a nil out reads none.
 //
-// in is the Intent that the request belongs to; it may be nil only for methods
-// that carry no key, such as GET (else ErrNoIntent).
+// in is the Intent that the request belongs to; it may be nil only for GET, HEAD,
+// OPTIONS and TRACE (else ErrNoIntent).
 //
 // Every error is an [*Error]: an answer that is not 2xx, one that cannot be read,
 // no answer, or a refusal before anything was sent. The Result is filled in
@@ -206,7 +206,7 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 
 // Do sends r as one of in, as http.Client.Do does: an answer of any status is no
 // error, and the caller closes its body. ResultOf gives the Result. Every error
-// is an [*Error]. in may be nil only for methods that carry no key. Do does not
+// is an [*Error]. in may be nil only for GET, HEAD, OPTIONS and TRACE. Do does not
 // use BaseURL and Header.
 func (c *Client) Do(in *Intent, r *http.Request) (*http.Response, error) {
 	var err error
@@ -215,7 +215,7 @@ func (c *Client) Do(in *Intent, r *http.Request) (*http.Response, error) {
 		err = errors.New("idem: this Client was not made by NewClient")
 	case r == nil:
 		err = errors.New("idem: the request is nil")
-	case in != nil, c.keys.Keys(methodOf(r)):
+	case in != nil, !isSafe(methodOf(r)):
 		r = r.WithContext(WithIntent(r.Context(), in)) // nil too: it is refused there
 	}
 	if err != nil {

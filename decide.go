@@ -2,6 +2,7 @@ package idem
 
 import (
 	"errors"
+	"math"
 	"net"
 	"net/http"
 	"time"
@@ -55,7 +56,7 @@ func decide(c *contract.Contract, h history, e ended) verdict {
 			jitter = 0
 		}
 	}
-	v.wait = wait + jitter
+	v.wait = wait + min(jitter, math.MaxInt64-wait)
 	return v
 }
 
@@ -140,7 +141,9 @@ func judgeAnswer(c *contract.Contract, h history, e ended) verdict {
 	switch {
 	case e.replay == Replayed: // the stored answer will not change
 	case e.means == contract.Mismatch:
-		v.reason = ErrMismatch
+		if h.keyed {
+			v.reason = ErrMismatch
+		}
 	case e.means == contract.KeyRefused, e.means == contract.Final:
 	case e.advice == contract.AdviseStop:
 	case e.status == http.StatusUnprocessableEntity && e.means != contract.InProgress && e.means != contract.Transient:
@@ -202,11 +205,16 @@ func retriable(status int) bool {
 	return status >= 500
 }
 
-// isIdempotent reports whether the method is idempotent (RFC 9110, 9.2.2).
-func isIdempotent(method string) bool {
+// isSafe reports whether the method is safe (RFC 9110, 9.2.1).
+func isSafe(method string) bool {
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true
 	}
 	return false
+}
+
+// isIdempotent reports whether the method is idempotent (RFC 9110, 9.2.2).
+func isIdempotent(method string) bool {
+	return isSafe(method) || method == http.MethodPut || method == http.MethodDelete
 }

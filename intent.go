@@ -113,7 +113,9 @@ func checkKey(key string) error {
 }
 
 func isNilUUID(key string) bool {
-	return strings.Trim(key, `"`) != "" && strings.Trim(strings.ReplaceAll(key, "-", ""), `"0`) == "" && len(key) >= 32
+	const zeros = "00000000-0000-0000-0000-000000000000"
+	key = strings.Trim(key, `"`)
+	return key == zeros || key == strings.ReplaceAll(zeros, "-", "")
 }
 
 // Key returns the key. On the wire it may be spelled otherwise, as the contract

@@ -223,7 +223,7 @@ func (l *ledger) seen(own int) Outcome {
 		return OutcomeUnknown
 	case l.open == 0:
 		return NotExecuted
-	case l.stands:
+	case l.stands && l.trying == 0: // an attempt under way may send, and so reopen it
 		return Answered
 	default:
 		return OutcomeUnknown

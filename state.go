@@ -85,7 +85,7 @@ func (in *Intent) resume(s State) error {
 		return errors.New("idem: the State's Outcome is not known")
 	}
 	in.key, in.since, in.sha, in.written = s.Key, s.Since, s.Fingerprint, true
-	if in.since.IsZero() {
+	if !s.FirstSent.IsZero() && (in.since.IsZero() || s.FirstSent.Before(in.since)) {
 		in.since = s.FirstSent
 	}
 	in.book.past, in.book.firstSent, in.book.sent = true, s.FirstSent, !s.FirstSent.IsZero()
