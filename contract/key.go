@@ -180,10 +180,10 @@ func unquote(s string) (string, bool) {
 	}
 	var b strings.Builder
 	for i, end := 1, len(s)-1; i < end; i++ {
-		switch {
-		case s[i] == '"':
+		switch s[i] {
+		case '"':
 			return "", false
-		case s[i] == '\\':
+		case '\\':
 			if i++; i == end || s[i] != '"' && s[i] != '\\' {
 				return "", false
 			}

@@ -16,13 +16,33 @@ func (c Contract) Validate() error {
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("contract: "+format, args...))
 	}
-	if c.Place > InBody {
+	c.checkPlace(fault)
+	c.checkKey(fault)
+	c.checkServer(fault)
+	for i, m := range c.Answers {
+		m.check(i, fault)
+	}
+	for _, s := range c.Refusals {
+		if !isStatus(s) || s < 400 {
+			fault("Refusals: %d is not a status of refusal", s)
+		}
+	}
+	for i, m := range c.Replayed {
+		m.check(i, fault)
+	}
+	for i, h := range c.Hints {
+		h.check(i, fault)
+	}
+	return errors.Join(faults...)
+}
+
+func (c Contract) checkPlace(fault func(string, ...any)) {
+	switch {
+	case c.Place > InBody:
 		fault("Place %v is not known", c.Place)
-	}
-	if c.Place == InHeader && !isToken(c.Header) {
+	case c.Place == InHeader && !isToken(c.Header):
 		fault("Header %q is not a header name", c.Header)
-	}
-	if c.Place == InBody && !isPath(c.Header) {
+	case c.Place == InBody && !isPath(c.Header):
 		fault("Header %q is not the path of a member", c.Header)
 	}
 	if c.Place == InBody && c.Quoted {
@@ -39,6 +59,9 @@ func (c Contract) Validate() error {
 			fault("Methods: a %s never carries a key", m)
 		}
 	}
+}
+
+func (c Contract) checkKey(fault func(string, ...any)) {
 	if c.Format > FormatColon {
 		fault("Format %v is not known", c.Format)
 	}
@@ -48,6 +71,9 @@ func (c Contract) Validate() error {
 	if n := c.Format.size(); n != 0 && (n < c.MinKey || n > c.MaxKey) {
 		fault("%v makes keys of %d bytes, MinKey and MaxKey take %d to %d", c.Format, n, c.MinKey, c.MaxKey)
 	}
+}
+
+func (c Contract) checkServer(fault func(string, ...any)) {
 	if c.Gap < 0 {
 		fault("Gap %v must not be negative", c.Gap)
 	}
@@ -57,51 +83,48 @@ func (c Contract) Validate() error {
 	if c.Stored > StoredAll {
 		fault("Stored %v is not known", c.Stored)
 	}
-	for i, m := range c.Answers {
-		if m.Status != 0 && !isStatus(m.Status) {
-			fault("Answers[%d]: %d is not a status", i, m.Status)
-		}
-		if m.Means == Unclassified || m.Means > Transient {
-			fault("Answers[%d]: %v is no meaning", i, m.Means)
-		}
-		if m.Path == "" && m.Value != "" {
-			fault("Answers[%d]: the value %q has no path", i, m.Value)
-		}
-		if m.Path != "" && !isPath(m.Path) {
-			fault("Answers[%d]: %q is not the path of a member", i, m.Path)
-		}
-		if m.repeats(m.Status) {
-			fault("Answers[%d]: only a code can make a 422 %v", i, m.Means)
-		}
+}
+
+func (m Match) check(i int, fault func(string, ...any)) {
+	if m.Status != 0 && !isStatus(m.Status) {
+		fault("Answers[%d]: %d is not a status", i, m.Status)
 	}
-	for _, s := range c.Refusals {
-		if !isStatus(s) || s < 400 {
-			fault("Refusals: %d is not a status of refusal", s)
-		}
+	if m.Means == Unclassified || m.Means > Transient {
+		fault("Answers[%d]: %v is no meaning", i, m.Means)
 	}
-	for i, m := range c.Replayed {
-		if !isToken(m.Header) {
-			fault("Replayed[%d]: %q is not a header name", i, m.Header)
-		}
-		if m.DiffersFrom != "" && !isToken(m.DiffersFrom) {
-			fault("Replayed[%d]: DiffersFrom %q is not a header name", i, m.DiffersFrom)
-		}
+	if m.Path == "" && m.Value != "" {
+		fault("Answers[%d]: the value %q has no path", i, m.Value)
 	}
-	for i, h := range c.Hints {
-		if (h.Header == "") == (h.Path == "") {
-			fault("Hints[%d]: one of Header and Path must be set, and not both", i)
-		}
-		if h.Header != "" && !isToken(h.Header) {
-			fault("Hints[%d]: %q is not a header name", i, h.Header)
-		}
-		if h.Path != "" && !isPath(h.Path) {
-			fault("Hints[%d]: %q is not the path of a member", i, h.Path)
-		}
-		if h.Retry == "" && h.Stop == "" {
-			fault("Hints[%d]: neither Retry nor Stop is set", i)
-		}
+	if m.Path != "" && !isPath(m.Path) {
+		fault("Answers[%d]: %q is not the path of a member", i, m.Path)
 	}
-	return errors.Join(faults...)
+	if m.repeats(m.Status) {
+		fault("Answers[%d]: only a code can make a 422 %v", i, m.Means)
+	}
+}
+
+func (m Marker) check(i int, fault func(string, ...any)) {
+	if !isToken(m.Header) {
+		fault("Replayed[%d]: %q is not a header name", i, m.Header)
+	}
+	if m.DiffersFrom != "" && !isToken(m.DiffersFrom) {
+		fault("Replayed[%d]: DiffersFrom %q is not a header name", i, m.DiffersFrom)
+	}
+}
+
+func (h Hint) check(i int, fault func(string, ...any)) {
+	if (h.Header == "") == (h.Path == "") {
+		fault("Hints[%d]: one of Header and Path must be set, and not both", i)
+	}
+	if h.Header != "" && !isToken(h.Header) {
+		fault("Hints[%d]: %q is not a header name", i, h.Header)
+	}
+	if h.Path != "" && !isPath(h.Path) {
+		fault("Hints[%d]: %q is not the path of a member", i, h.Path)
+	}
+	if h.Retry == "" && h.Stop == "" {
+		fault("Hints[%d]: neither Retry nor Stop is set", i)
+	}
 }
 
 // isToken reports whether s is a token (RFC 9110, 5.6.2), as names of headers
