@@ -5,9 +5,31 @@ import (
 	"strings"
 )
 
-// All returns every contract of the catalogue, Default first.
+// All returns every contract of the catalogue: Default, IETF, then the APIs by
+// the name of their functions.
 func All() []Contract {
-	return []Contract{Default(), IETF()}
+	return []Contract{
+		Default(), IETF(),
+		Adyen(),
+		AmazonPay(),
+		Azure(),
+		Checkout(),
+		GoCardless(),
+		Increase(),
+		Klarna(),
+		MercadoPago(),
+		ModernTreasury(),
+		Mollie(),
+		OpenBankingUK(),
+		PayPal(),
+		Razorpay(),
+		Square(),
+		Stripe(),
+		Telnyx(),
+		Wise(),
+		WiseBalance(),
+		Worldline(),
+	}
 }
 
 // ByName returns the contract of that name from [All], ignoring case.

@@ -8,8 +8,8 @@ import (
 // Default is the contract that most servers keep: the key in Idempotency-Key as
 // it is, 1 to 255 visible ASCII characters, remembered for 24 h; 409 while the
 // first request runs, 422 when the key came before with another request; 401,
-// 407, 413 and 429 are given before the work; every marker of a replay that is
-// in use somewhere; the hints X-Should-Retry and Stripe-Should-Retry; 5xx not
+// 407, 413 and 429 are given before the work; the headers that mark a replay
+// somewhere; the hints X-Should-Retry and Stripe-Should-Retry; 5xx not
 // stored.
 //
 // A bare 409 is taken for "in progress": repeating it with the same key is
@@ -34,6 +34,14 @@ func Default() Contract {
 
 const defaultMinKey, defaultMaxKey = 1, 255
 
+// windowUnknown is the window of an API that publishes none: as short as the
+// shortest that is published by another. Whoever knows more sets Window.
+const windowUnknown = 5 * time.Minute
+
+// onlyPost are the methods of an API that keys nothing else, or says nothing of
+// other methods: a key that is ignored would make a repeat unsafe.
+func onlyPost() []string { return []string{http.MethodPost} }
+
 func defaultMethods() []string {
 	return []string{http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}
 }
@@ -52,6 +60,8 @@ func defaultRefusals() []int {
 	}
 }
 
+// defaultMarkers does without Worldline's X-GCS-Idempotence-Request-Timestamp,
+// which is on "in progress" answers too (see [Worldline]).
 func defaultMarkers() []Marker {
 	yes, no := []string{"true", "1"}, []string{"false", "0"}
 	return []Marker{
@@ -66,7 +76,6 @@ func defaultMarkers() []Marker {
 		{Header: "Request-Idempotency", Yes: yes, No: no}, // PPRO
 		{Header: "Idempotency-Status", Yes: []string{"Repeated"}, No: []string{"Original"}},
 		{Header: "Idempotency-Relayed"},                         // holds the first key
-		{Header: "X-Gcs-Idempotence-Request-Timestamp"},         // Worldline: holds a time
 		{Header: "Original-Request", DiffersFrom: "Request-Id"}, // Stripe: both are on first answers too
 	}
 }
