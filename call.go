@@ -136,6 +136,8 @@ func checkURL(u *url.URL) error {
 		return errors.New("idem: the request's URL has no scheme")
 	case u.Host == "" && (u.Scheme == "http" || u.Scheme == "https"):
 		return errors.New("idem: the request's URL has no host")
+	case strings.ContainsFunc(u.Host, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return errors.New("idem: the request's URL has a host that cannot be")
 	}
 	return nil
 }

@@ -215,8 +215,6 @@ func (c *Client) Do(in *Intent, r *http.Request) (*http.Response, error) {
 		err = errors.New("idem: this Client was not made by NewClient")
 	case r == nil:
 		err = errors.New("idem: the request is nil")
-	case in != nil, !isSafe(methodOf(r)):
-		r = r.WithContext(WithIntent(r.Context(), in)) // nil too: it is refused there
 	}
 	if err != nil {
 		if r != nil && r.Body != nil {
@@ -225,21 +223,52 @@ func (c *Client) Do(in *Intent, r *http.Request) (*http.Response, error) {
 		_, err = refusal(err)
 		return nil, err
 	}
-	resp, err := c.http.Do(r)
+	rec := &recorder{Context: r.Context(), in: in, intended: in != nil || !isSafe(methodOf(r))}
+	resp, err := c.http.Do(r.WithContext(rec))
 	if err == nil {
 		return resp, nil
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return nil, e // without the *url.Error around it, which shows the whole URL
 	}
+	return nil, rec.failure(err)
+}
+
+// A recorder is the context of one Client.Do: it carries the Intent, a nil one
+// too where one is needed, and learns of the last call that the Transport made.
+type recorder struct {
+	context.Context
+	in       *Intent
+	intended bool
+	last     *call
+}
+
+type recorderKey struct{}
+
+func (rec *recorder) Value(key any) any {
+	switch {
+	case key == (recorderKey{}):
+		return rec
+	case key == (intentKey{}) && rec.intended:
+		return rec.in
+	}
+	return rec.Context.Value(key)
+}
+
+// failure is the error of what http.Client itself did not like: a request that
+// never reached the Transport, or a redirect.
+func (rec *recorder) failure(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	e := &Error{Reason: err}
-	if resp != nil { // a redirect that was not followed; its body is closed
-		e.Result, e.Header = ResultOf(resp), resp.Header
+	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
+		err = errors.New("idem: the redirect's Location is not a URL") // the text holds all of it
 	}
-	return nil, e
+	e := &Error{Result: Result{Outcome: NotExecuted}, Reason: err}
+	if rec.last != nil {
+		e.Result, e.Header = rec.last.result(), rec.last.ended.header
+	}
+	return e
 }
 
 // HTTP returns the http.Client below, for generated clients: there the Intent

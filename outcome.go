@@ -181,6 +181,9 @@ func (l *ledger) late() {
 	defer l.mu.Unlock()
 	l.open++
 	l.sent, l.stands = true, false
+	if l.firstSent.IsZero() {
+		l.firstSent = time.Now()
+	}
 }
 
 // settle notes an answer that needed no send.

@@ -141,6 +141,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.base().RoundTrip(req)
 	}
 	c := &call{Context: req.Context(), transport: t, original: req}
+	if from, ok := c.Context.Value(recorderKey{}).(*recorder); ok {
+		from.last = c
+	}
 	if err := c.begin(); err != nil {
 		return nil, c.refuse(err)
 	}
