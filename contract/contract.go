@@ -9,6 +9,13 @@
 // fits most APIs, [IETF] is the letter of the draft. They are functions and not
 // variables because a package variable could be changed by anyone.
 //
+// What an API does not publish has the cautious value there: its window is 5 min,
+// only POST carries the key, an answer without a code of its own means nothing in
+// particular. Whoever knows more changes the field:
+//
+//	square := contract.Square()
+//	square.Window = 24 * time.Hour // as agreed with Square
+//
 // A zero or nil field means [Default]'s value, so Contract{Header: "X-Key"} is
 // whole. A slice that is empty but not nil means "none".
 package contract

@@ -3,6 +3,7 @@ package contract_test
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/idem-go/idem/contract"
 )
@@ -85,4 +86,17 @@ func ExampleContract_Validate() {
 	// Output:
 	// contract: Header "Idempotency Key" is not a header name
 	// contract: Methods: a GET never carries a key
+}
+
+// An API of the catalogue is a value like any other, and may be corrected.
+func ExampleByName() {
+	adyen, err := contract.ByName("adyen")
+	fmt.Println(adyen.MaxKey, adyen.Window, err)
+	adyen.Window = 31 * 24 * time.Hour
+	fmt.Println(adyen.Classify(422, nil, []byte(`{"status":422,"errorCode":"704"}`)))
+	fmt.Println(adyen.Classify(422, nil, []byte(`{"status":422,"errorCode":"101"}`)))
+	// Output:
+	// 64 168h0m0s <nil>
+	// InProgress
+	// Unclassified
 }
