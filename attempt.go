@@ -101,8 +101,12 @@ var errAttemptOver = errors.New("idem: the attempt is over")
 
 // newAttempt starts the clock of one attempt, at now.
 func (c *call) newAttempt(parent context.Context, now, windowEnd time.Time) *attempt {
-	a := &attempt{call: c, number: c.attempts, timeout: c.settings.attemptTimeout, until: windowEnd}
-	a.sends.late = c.book.late
+	a := &c.first
+	if a.call != nil {
+		a = new(attempt)
+	}
+	a.call, a.number, a.timeout, a.until = c, c.attempts, c.settings.attemptTimeout, windowEnd
+	a.sends.book = c.book
 	a.Context, a.cancel = context.WithCancelCause(parent)
 	limit := a.limit(now)
 	deadline, ok := parent.Deadline()

@@ -37,6 +37,10 @@ type source struct {
 
 	bytes bytes.Reader // kind inBytes: a snapshot, at the start
 	text  strings.Reader
+	spare struct { // for reading a snapshot without an allocation
+		bytes bytes.Reader
+		text  strings.Reader
+	}
 	again func() (io.ReadCloser, error) // kind inGetBody: the caller's GetBody
 	at    io.ReaderAt                   // kind inSections
 	from  int64
@@ -64,35 +68,39 @@ const (
 // errBodyChanged means that the body is not what it was at the first send.
 var errBodyChanged = because(ErrNotRepeatable, "the body is not what it was at first")
 
-// newSource finds out how r's body can be sent again; one that can only be read
-// once is read into memory if it has at most most bytes. It takes over r's body
-// in every case, also with an error.
-func newSource(r *http.Request, most int64) (*source, error) {
-	s := &source{original: r.Body, size: r.ContentLength, most: most}
+// own takes over r's body, which is to be closed whatever comes.
+func (s *source) own(r *http.Request) {
+	s.original = r.Body
 	s.refs.Store(1)
+}
+
+// take finds out how r's body can be sent again; one that can only be read once
+// is read into memory if it has at most most bytes.
+func (s *source) take(r *http.Request, most int64) error {
+	s.most, s.size = most, r.ContentLength
 	if r.Body == nil || r.Body == http.NoBody {
-		return s, nil
+		return nil
 	}
 	inner := unwrapNopCloser(r.Body)
 	switch b := inner.(type) {
 	case *bytes.Reader:
 		s.kind, s.bytes, s.size = inBytes, *b, int64(b.Len())
-		return s, nil
+		return nil
 	case *bytes.Buffer:
 		s.inMemory(b.Bytes())
-		return s, nil
+		return nil
 	case *strings.Reader:
 		s.kind, s.text, s.size = inText, *b, int64(b.Len())
-		return s, nil
+		return nil
 	}
 	if r.GetBody != nil {
 		s.kind, s.again = inGetBody, r.GetBody
-		return s, nil
+		return nil
 	}
 	if s.asFile(inner, r.ContentLength) {
-		return s, nil
+		return nil
 	}
-	return s, s.buffer(r)
+	return s.buffer(r)
 }
 
 func (s *source) inMemory(data []byte) {
@@ -211,7 +219,10 @@ func (s *source) open(first bool, a *attempt) (io.ReadCloser, error) {
 	case noBody:
 		return s.original, nil // nil or NoBody
 	case inBytes, inText:
-		if !first && s.hashed {
+		if first && !s.buffered {
+			return s.original, nil
+		}
+		if s.hashed {
 			if sum, _, _ := s.sumUp(); sum != s.sum {
 				return nil, errBodyChanged
 			}
@@ -341,15 +352,16 @@ func (s *source) sumUp() (sum uint64, n int64, err error) {
 }
 
 // writeTo writes the whole body without using it up; a body that can be read
-// only once is not written. It changes nothing: a send may be under way.
+// only once is not written. A send may be under way: nothing
+// that it uses is changed.
 func (s *source) writeTo(w io.Writer) (n int64, err error) {
 	switch s.kind {
 	case inBytes:
-		r := s.bytes
-		return r.WriteTo(w)
+		s.spare.bytes = s.bytes
+		return s.spare.bytes.WriteTo(w)
 	case inText:
-		r := s.text
-		return r.WriteTo(w)
+		s.spare.text = s.text
+		return s.spare.text.WriteTo(w)
 	case inSections:
 		return io.Copy(w, io.NewSectionReader(s.at, s.from, s.size))
 	case inGetBody:

@@ -26,9 +26,10 @@ type call struct {
 	settings  *settings
 	original  *http.Request // the caller's; never written to
 	req       *http.Request // the frozen copy
-	body      *source
+	body      source
 	header    string // canonical name of the key header; empty: the request has none
 	wire      string // the key as it goes out
+	line      [1]string
 
 	in    *Intent // nil: without a key
 	book  *ledger // the Intent's, or own
@@ -36,12 +37,12 @@ type call struct {
 	about *ledger // whose outcome is reported: book, or that of the write a GET was redirected from
 	index int     // of the Intent's calls
 
-	origin      string // of the first hop
-	firstNumber int    // of this hop's first attempt
-	attempts    int    // over all hops
-	sent        int    // over all hops
+	firstNumber int // of this hop's first attempt
+	attempts    int // over all hops
+	sent        int // over all hops
 
-	ended   ended // the last attempt
+	first   attempt // backs the first one
+	ended   ended   // the last attempt
 	verdict verdict
 	resp    *http.Response // to hand over
 	partial []byte         // of an answer that was cut
@@ -77,15 +78,13 @@ func (c *call) begin() (err error) {
 	c.book = &c.own
 	c.about = c.book
 	c.index = 1
-	c.body = &source{original: req.Body} // to be closed, whatever comes
-	c.body.refs.Store(1)
+	c.body.own(req)
 	if c.settings, err = c.transport.settings(); err != nil {
 		return err
 	}
 	if err := checkURL(req.URL); err != nil {
 		return err
 	}
-	c.origin = originOf(req)
 	keyInBody := c.settings.contract.Place == contract.InBody && c.settings.contract.Keys(methodOf(req))
 	if keyInBody {
 		if err := c.takeBody(); err != nil {
@@ -104,7 +103,7 @@ func (c *call) begin() (err error) {
 	c.req.Header = c.headers(req.Header)
 	if c.keyed() {
 		// A hop of a redirect is no other request than the one it comes from.
-		if err := c.in.bind(c.req, c.body, c.attempts > 0); err != nil {
+		if err := c.in.bind(c.req, &c.body, c.attempts > 0); err != nil {
 			return err
 		}
 	}
@@ -115,7 +114,7 @@ func (c *call) begin() (err error) {
 }
 
 // takeBody finds out how the body can be sent again.
-func (c *call) takeBody() (err error) {
+func (c *call) takeBody() error {
 	if done := c.done(); done != nil {
 		return done // before a body is read for nothing
 	}
@@ -123,8 +122,7 @@ func (c *call) takeBody() (err error) {
 	if !c.repeatable() && c.settings.contract.Place != contract.InBody {
 		most = -1 // sent once at most: reading it into memory would serve nothing
 	}
-	c.body, err = newSource(c.original, most)
-	return err
+	return c.body.take(c.original, most)
 }
 
 // checkURL refuses what no Base can send.
@@ -172,9 +170,9 @@ func (c *call) findKey() error {
 	case previous != nil && previous.keyed() && (!has || in == previous.in):
 		in = previous.in
 		c.attempts, c.sent = previous.attempts, previous.sent
-		if c.origin != previous.origin {
+		if from, to := originOf(previous.original), originOf(req); from != to {
 			c.use(in)
-			return because(ErrCrossOrigin, "from %s to %s", previous.origin, c.origin)
+			return because(ErrCrossOrigin, "from %s to %s", from, to)
 		}
 	case !has && carried == "":
 		return nil
@@ -261,7 +259,8 @@ func (c *call) headers(from http.Header) http.Header {
 		}
 	}
 	if c.keyed() && c.header != "" {
-		h[c.header] = []string{c.wire}
+		c.line[0] = c.wire
+		h[c.header] = c.line[:]
 	}
 	return h
 }
@@ -433,7 +432,7 @@ func (c *call) once(req *http.Request) {
 	c.attempts++
 	c.book.begin(now)
 	a := c.newAttempt(req.Context(), now, windowEnd)
-	areq := c.req.WithContext(a.sends.trace(a, a.cancel, a.restart))
+	areq := c.req.WithContext(a.sends.trace(a, a))
 	switch {
 	case req != c.req: // a layer's
 		areq.Header = c.headers(req.Header)
@@ -453,7 +452,7 @@ func (c *call) once(req *http.Request) {
 		v = c.decide(e)
 	}
 	if c.keyed() && (v.answer != settled || c.attempts > 1) {
-		c.in.remember(c.req, c.body)
+		c.in.remember(c.req, &c.body)
 	}
 	outcome := c.book.fold(sent, v.answer, e.status)
 	c.ended, c.verdict, c.resp = e, v, nil

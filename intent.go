@@ -262,8 +262,9 @@ func (in *Intent) Bind(r *http.Request) error {
 	if r == nil || r.URL == nil {
 		return errors.New("idem: Bind needs a request with a URL")
 	}
-	body, err := newSource(r, defaultMax)
-	if err != nil {
+	body := new(source)
+	body.own(r)
+	if err := body.take(r, defaultMax); err != nil {
 		return err
 	}
 	if body.once {

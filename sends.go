@@ -24,24 +24,25 @@ var errTooManySends = errors.New("idem: one attempt was sent 32 times over dead 
 // Base may call the hooks after the attempt has ended.
 type sends struct {
 	mu      sync.Mutex
-	traced  bool   // Base shows what it does
-	got     int    // connections that the request was handed to
-	written int    // heads written
-	pending bool   // handed to a connection, its head not seen written
-	sealed  bool   // the attempt has ended
-	owed    int    // heads counted at the end that may still be seen written
-	late    func() // called for a send that was not counted
+	traced  bool    // Base shows what it does
+	got     int     // connections that the request was handed to
+	written int     // heads written
+	pending bool    // handed to a connection, its head not seen written
+	sealed  bool    // the attempt has ended
+	owed    int     // heads counted at the end that may still be seen written
+	book    *ledger // is told of a send that was not counted
+	hooks   httptrace.ClientTrace
 }
 
-// trace returns ctx with the hooks; stop ends an attempt that sends too often.
-func (s *sends) trace(ctx context.Context, stop func(error), wroteRequest func()) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+// trace returns ctx with the hooks, which end a when it sends too often.
+func (s *sends) trace(ctx context.Context, a *attempt) context.Context {
+	s.hooks = httptrace.ClientTrace{
 		GetConn: func(string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.traced = true
 			if s.got >= maxSends {
-				stop(errTooManySends)
+				a.cancel(errTooManySends)
 			}
 		},
 		GotConn: func(httptrace.GotConnInfo) {
@@ -52,10 +53,10 @@ func (s *sends) trace(ctx context.Context, stop func(error), wroteRequest func()
 			s.pending = true
 			if s.sealed {
 				s.owed++
-				s.late()
+				s.book.late()
 			}
 			if s.got > maxSends {
-				stop(errTooManySends)
+				a.cancel(errTooManySends)
 			}
 		},
 		WroteHeaders: func() {
@@ -67,11 +68,12 @@ func (s *sends) trace(ctx context.Context, stop func(error), wroteRequest func()
 			case s.sealed && s.owed > 0:
 				s.owed--
 			case s.sealed:
-				s.late()
+				s.book.late()
 			}
 		},
-		WroteRequest: func(httptrace.WroteRequestInfo) { wroteRequest() },
-	})
+		WroteRequest: func(httptrace.WroteRequestInfo) { a.restart() },
+	}
+	return httptrace.WithClientTrace(ctx, &s.hooks)
 }
 
 // seal ends the counting and returns how many sends the attempt made. cut says
