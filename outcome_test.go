@@ -353,7 +353,7 @@ func (p *plainLedger) fold(n int, a answer, status int) {
 }
 
 func TestLedger_AgreesWithThePlainOne(t *testing.T) {
-	const histories, events = 20_000, 14
+	const histories, events = 5_000, 14
 	random := rand.New(rand.NewPCG(3, 4))
 	for range histories {
 		past := random.IntN(6) == 0
