@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -73,6 +74,7 @@ type attemptKey struct{}
 
 // An attempt is the context of one try, and its clock.
 type attempt struct {
+	opaque
 	context.Context // the call's, until the attempt is cancelled
 	cancel          context.CancelCauseFunc
 	call            *call
@@ -216,6 +218,11 @@ func (a *attempt) roundTrip(req *http.Request) (*http.Response, ended, int) {
 		req.GetBody = nil
 	}
 	a.mem = lenOf(body)
+	if !c.body.inMem() && c.body.kind != noBody {
+		// Base may wait for a reader that waits for more. Closing it is what
+		// wakes it (see http.Request.Body).
+		defer context.AfterFunc(a.Context, a.abandonBodies)()
+	}
 	resp, err := c.settings.base.RoundTrip(req)
 	if err != nil && resp != nil && resp.Body != nil {
 		_ = resp.Body.Close()
@@ -279,14 +286,7 @@ func (a *attempt) bodyTouched() bool {
 	if a.mem != nil {
 		return int64(a.mem.Len()) != a.call.body.size
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, w := range a.bodies {
-		if w.n.Load() > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.readers(), func(w *watched) bool { return w.n.Load() > 0 })
 }
 
 func lenOf(body io.Reader) interface{ Len() int } {
@@ -303,12 +303,25 @@ func (a *attempt) closeUntraced() {
 	if a.sends.shown() {
 		return
 	}
-	a.mu.Lock()
-	bodies := a.bodies
-	a.mu.Unlock()
-	for _, w := range bodies {
+	for _, w := range a.readers() {
 		_ = w.Close()
 	}
+}
+
+// abandonBodies wakes a reader that waits for more of the body.
+func (a *attempt) abandonBodies() {
+	for _, w := range a.readers() {
+		_ = w.Close()
+		if w.original {
+			_ = w.source.closeOriginal()
+		}
+	}
+}
+
+func (a *attempt) readers() []*watched {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.bodies
 }
 
 // judgeAnswer classifies resp, decides, and reads of its body what has to be
@@ -316,7 +329,7 @@ func (a *attempt) closeUntraced() {
 func (a *attempt) judgeAnswer(resp *http.Response, e ended) (ended, verdict) {
 	c := a.call
 	k := &c.settings.contract
-	e.replay = replayOf(k, resp.Header)
+	e.replay = replayOf(k, resp.StatusCode, resp.Header)
 	var data []byte
 	var cut error
 	read := false
@@ -344,8 +357,8 @@ func (a *attempt) judgeAnswer(resp *http.Response, e ended) (ended, verdict) {
 	return e, v
 }
 
-func replayOf(k *contract.Contract, header http.Header) Replay {
-	switch replayed, known := k.Marked(header); {
+func replayOf(k *contract.Contract, status int, header http.Header) Replay {
+	switch replayed, known := k.Marked(status, header); {
 	case replayed:
 		return Replayed
 	case known:

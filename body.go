@@ -237,7 +237,9 @@ func (s *source) open(first bool, a *attempt) (io.ReadCloser, error) {
 	}
 	if first {
 		s.refs.Add(1)
-		return s.watch(io.MultiReader(bytes.NewReader(s.readFirst), s.original), s.release, a), nil
+		w := s.watch(io.MultiReader(bytes.NewReader(s.readFirst), s.original), s.release, a)
+		w.original = true
+		return w, nil
 	}
 	if s.kind == inStream {
 		return nil, because(ErrNotRepeatable, "%s", s.whyOnce)
@@ -375,10 +377,19 @@ func (s *source) writeTo(w io.Writer) (n int64, err error) {
 	return 0, nil
 }
 
-// restore gives r its body back, so that it can be sent after it was read.
+// restore gives r its body back, after take has read of it.
 func (s *source) restore(r *http.Request) {
+	if len(s.readFirst) > 0 {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(s.readFirst), s.original), s.original}
+	}
 	if !s.inMem() {
 		return
+	}
+	if s.buffered {
+		_ = s.closeOriginal()
 	}
 	r.Body = s.memory()
 	r.GetBody = func() (io.ReadCloser, error) { return s.memory(), nil }
@@ -396,7 +407,7 @@ func unwrapNopCloser(r io.Reader) io.Reader {
 }
 
 // watch wraps a reader of the body that is not in memory, for one send by a.
-func (s *source) watch(r io.Reader, closeIt func() error, a *attempt) io.ReadCloser {
+func (s *source) watch(r io.Reader, closeIt func() error, a *attempt) *watched {
 	w := &watched{source: s, reader: r, close: closeIt, attempt: a}
 	if s.hashed {
 		w.hash.SetSeed(s.hash.Seed())
@@ -408,13 +419,14 @@ func (s *source) watch(r io.Reader, closeIt func() error, a *attempt) io.ReadClo
 // A watched body tells its attempt of progress and of the reader's own errors,
 // and lets the last bytes go only if the whole is what it was at first.
 type watched struct {
-	source  *source
-	reader  io.Reader
-	close   func() error
-	closed  atomic.Bool
-	attempt *attempt
-	n       atomic.Int64
-	hash    maphash.Hash
+	source   *source
+	original bool // it reads the caller's own body
+	reader   io.Reader
+	close    func() error
+	closed   atomic.Bool
+	attempt  *attempt
+	n        atomic.Int64
+	hash     maphash.Hash
 }
 
 func (w *watched) Read(p []byte) (int, error) {

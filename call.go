@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/textproto"
@@ -21,6 +23,7 @@ import (
 // plus itself, which the response's request carries: that is where ResultOf and
 // the next hop of a redirect find it.
 type call struct {
+	opaque
 	context.Context
 	transport *Transport
 	settings  *settings
@@ -53,6 +56,12 @@ type call struct {
 	finished bool
 	final    Result
 }
+
+// opaque keeps fmt from printing what a context of ours holds: keys and bodies.
+type opaque struct{}
+
+func (opaque) String() string               { return "idem context" }
+func (o opaque) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.String()) }
 
 type callKey struct{}
 
@@ -186,10 +195,10 @@ func (c *call) findKey() error {
 		}
 	}
 	c.use(in)
-	if c.wire, err = k.Wire(in.key); err != nil {
+	if c.wire, err = k.Wire(in.Key()); err != nil {
 		return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
 	}
-	if carried != "" && carried != c.wire && carried != in.key {
+	if carried != "" && carried != c.wire && carried != in.Key() {
 		return ErrKeyConflict
 	}
 	return nil

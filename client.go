@@ -237,6 +237,7 @@ func (c *Client) Do(in *Intent, r *http.Request) (*http.Response, error) {
 // A recorder is the context of one Client.Do: it carries the Intent, a nil one
 // too where one is needed, and learns of the last call that the Transport made.
 type recorder struct {
+	opaque
 	context.Context
 	in       *Intent
 	intended bool

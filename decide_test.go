@@ -47,7 +47,7 @@ func answerWith(c *contract.Contract, status int, body string, pairs ...string) 
 		h.Set(pairs[i], pairs[i+1])
 	}
 	return ended{
-		how: answered, status: status, header: h, replay: replayOf(c, h),
+		how: answered, status: status, header: h, replay: replayOf(c, status, h),
 		means: c.Classify(status, h, []byte(body)), advice: c.Advice(status, h, []byte(body)),
 	}
 }

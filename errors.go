@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Refused before the network: nothing was sent by this call.
@@ -261,7 +263,7 @@ func (e *waitTooLongError) Is(target error) bool {
 // shortKey makes a key fit to be shown: the first eight digits of a UUID, a
 // length for anything else, which may hold a name or an address.
 func shortKey(key string) string {
-	if len(key) == 36 && key[8] == '-' && key[13] == '-' {
+	if _, err := uuid.Parse(key); err == nil && len(key) == 36 {
 		return key[:8] + "…"
 	}
 	return fmt.Sprintf("of %d bytes", len(key))

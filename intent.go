@@ -30,7 +30,7 @@ import (
 // to close. The zero Intent is refused (ErrNoIntent), except by UnmarshalJSON.
 // Its key lives as long as the process: write State down to keep it longer.
 type Intent struct {
-	key    string
+	key    *string   // a pointer, so that fmt shows an address where it may call no method
 	since  time.Time // earliest time at which the key can have been sent by others; zero: none
 	bad    error     // why this Intent is refused wherever it is used
 	around Layer
@@ -56,7 +56,7 @@ const namespace = "cf4e9cf3-0f6f-5ab3-ab9a-44981106f4ef"
 // Open mints an Intent with a new key: a UUID of version 4 from the
 // cryptographic source. It panics if that source fails, because a key that is
 // not random could be another caller's.
-func Open() *Intent { return &Intent{key: uuid.NewString()} }
+func Open() *Intent { return &Intent{key: new(uuid.NewString())} }
 
 // Adopt makes an Intent of a key that was minted elsewhere. The key is taken
 // byte for byte. since is the earliest time at which it can have been sent: the
@@ -72,7 +72,7 @@ func Adopt(key string, since time.Time) (*Intent, error) {
 	if since.IsZero() {
 		return nil, errors.New("idem: Adopt needs the earliest time at which the key can have been sent")
 	}
-	return &Intent{key: key, since: since, book: ledger{past: true}}, nil
+	return &Intent{key: &key, since: since.Round(0), book: ledger{past: true}}, nil
 }
 
 // Derive makes an Intent whose key follows from a business id, so that every
@@ -92,7 +92,7 @@ func Derive(namespace, name string, since time.Time) (*Intent, error) {
 	if since.IsZero() {
 		return nil, errors.New("idem: Derive needs the earliest time at which the key can have been sent")
 	}
-	return &Intent{key: derive(namespace, name), since: since, book: ledger{past: true}}, nil
+	return &Intent{key: new(derive(namespace, name)), since: since.Round(0), book: ledger{past: true}}, nil
 }
 
 func derive(space, name string) string {
@@ -118,9 +118,14 @@ func isNilUUID(key string) bool {
 	return key == zeros || key == strings.ReplaceAll(zeros, "-", "")
 }
 
-// Key returns the key. On the wire it may be spelled otherwise, as the contract
-// asks; Result.Key has that form.
-func (in *Intent) Key() string { return in.key }
+// Key returns the key, in full. On the wire it may be spelled otherwise, as the
+// contract asks; Result.Key has that form. A zero Intent has none.
+func (in *Intent) Key() string {
+	if in.key == nil {
+		return ""
+	}
+	return *in.key
+}
 
 // Child returns the Intent of one step of this one. Its key follows from the
 // parent's key and the name: the same name gives the same key in every process,
@@ -137,12 +142,13 @@ func (in *Intent) Child(name string) *Intent {
 	}
 	child := &Intent{since: in.since, bad: in.bad, book: ledger{past: !in.since.IsZero()}}
 	switch {
-	case in.key == "":
+	case in.bad != nil: // the child's, too
+	case in.key == nil:
 		child.bad = ErrNoIntent
 	case name == "":
 		child.bad = because(ErrInvalidKey, "a Child needs a name that is not empty")
 	default:
-		child.key = derive(in.key, name)
+		child.key = new(derive(in.Key(), name))
 	}
 	if in.children == nil {
 		in.children = make(map[string]*Intent)
@@ -153,9 +159,10 @@ func (in *Intent) Child(name string) *Intent {
 
 // Outcome returns what is known now about the request that the Intent is bound
 // to. While a call is under way it is Answered or OutcomeUnknown; once Answered
-// by 2xx, by a replay, or by what the contract lists as settled it stays so.
+// by 2xx, by a replay below 500, or by what the contract lists as settled it stays
+// so.
 func (in *Intent) Outcome() Outcome {
-	if in.key == "" {
+	if in.key == nil {
 		return OutcomeUnknown
 	}
 	return in.book.outcome(0)
@@ -198,7 +205,7 @@ func (in *Intent) usable() error {
 		return because(ErrNoIntent, "it is nil")
 	case in.bad != nil:
 		return in.bad
-	case in.key == "":
+	case in.key == nil:
 		return because(ErrNoIntent, "it is zero; use Open")
 	}
 	return nil
@@ -207,10 +214,10 @@ func (in *Intent) usable() error {
 // String returns "idem.Intent(key 3f2a1b9c…)". The key is never shown in full;
 // of a key that is no UUID only the length is shown.
 func (in *Intent) String() string {
-	if in == nil || in.key == "" {
+	if in == nil || in.key == nil {
 		return "idem.Intent(none)"
 	}
-	return fmt.Sprintf("idem.Intent(key %s)", shortKey(in.key))
+	return fmt.Sprintf("idem.Intent(key %s)", shortKey(in.Key()))
 }
 
 // Format prints String for every verb, so that %+v and %#v show no key either.
@@ -219,11 +226,11 @@ func (in *Intent) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, in.String()
 // LogValue returns a group of the short key, the outcome and the number of
 // attempts.
 func (in *Intent) LogValue() slog.Value {
-	if in == nil || in.key == "" {
+	if in == nil || in.key == nil {
 		return slog.StringValue("none")
 	}
 	return slog.GroupValue(
-		slog.String("key", shortKey(in.key)),
+		slog.String("key", shortKey(in.Key())),
 		slog.String("outcome", in.Outcome().String()),
 		slog.Int("attempts", len(in.Attempts())),
 	)
@@ -267,10 +274,10 @@ func (in *Intent) Bind(r *http.Request) error {
 	if err := body.take(r, defaultMax); err != nil {
 		return err
 	}
+	body.restore(r)
 	if body.once {
 		return because(ErrNotRepeatable, "%s", body.whyOnce)
 	}
-	body.restore(r)
 	in.mu.Lock()
 	in.written = true
 	in.mu.Unlock()

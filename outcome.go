@@ -21,7 +21,9 @@ const (
 	// status that the contract lists as given before the work.
 	NotExecuted
 	// Answered: the server has decided, and its answer stands. Result.Status
-	// says how: 2xx, it is done; otherwise the server said no.
+	// says how: 2xx, it is done; otherwise the server said no. A 5xx is never
+	// such an answer by itself, even if it is marked as a replay: that a failure
+	// was stored does not say whether it came before the work or after it.
 	Answered
 )
 

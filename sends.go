@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// maxSends bounds how often one attempt may go out. net/http sends a request
+// maxSends bounds how often one attempt may go out; one more may be on its way
+// when the attempt is ended for it. net/http sends a request
 // again by itself: with a key once for each pooled connection that turns out to
 // be dead, and on HTTP/2 without end and without a key when the server disowns
 // the stream (REFUSED_STREAM, PROTOCOL_ERROR, GOAWAY; golang/go#52459).

@@ -39,7 +39,7 @@ type Layer func(next http.RoundTripper) http.RoundTripper
 func (in *Intent) State() State {
 	in.mu.Lock()
 	in.written = true
-	s := State{Key: in.key, Since: in.since, Fingerprint: in.sha}
+	s := State{Key: in.Key(), Since: in.since, Fingerprint: in.sha}
 	in.mu.Unlock()
 	in.book.mu.Lock()
 	defer in.book.mu.Unlock()
@@ -84,9 +84,9 @@ func (in *Intent) resume(s State) error {
 	if s.Outcome > Answered {
 		return errors.New("idem: the State's Outcome is not known")
 	}
-	in.key, in.since, in.sha, in.written = s.Key, s.Since, s.Fingerprint, true
+	in.key, in.since, in.sha, in.written = &s.Key, s.Since.Round(0), s.Fingerprint, true
 	if !s.FirstSent.IsZero() && (in.since.IsZero() || s.FirstSent.Before(in.since)) {
-		in.since = s.FirstSent
+		in.since = s.FirstSent.Round(0)
 	}
 	in.book.past, in.book.firstSent, in.book.sent = true, s.FirstSent, !s.FirstSent.IsZero()
 	in.book.settled = s.Outcome == Answered
@@ -107,7 +107,7 @@ func (in *Intent) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON resumes the Intent from its State, without a Layer. It is for a
 // zero Intent; one that has a key already is left as it is, with an error.
 func (in *Intent) UnmarshalJSON(data []byte) error {
-	if in.key != "" {
+	if in.key != nil || in.bad != nil {
 		return errors.New("idem: the Intent has a key already: unmarshal into a new one")
 	}
 	var s State

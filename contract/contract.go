@@ -148,6 +148,9 @@ type Marker struct {
 	// DiffersFrom, if not empty, names another header: the answer is a replay
 	// if both are there and differ, and fresh if they agree.
 	DiffersFrom string
+	// Success limits the marker to 2xx: on other answers it says nothing, for
+	// APIs that put it on "in progress" as well.
+	Success bool
 }
 
 // A Hint is a place where the server says whether asking again can help.

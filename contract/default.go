@@ -60,8 +60,6 @@ func defaultRefusals() []int {
 	}
 }
 
-// defaultMarkers does without Worldline's X-GCS-Idempotence-Request-Timestamp,
-// which is on "in progress" answers too (see [Worldline]).
 func defaultMarkers() []Marker {
 	yes, no := []string{"true", "1"}, []string{"false", "0"}
 	return []Marker{
@@ -75,8 +73,11 @@ func defaultMarkers() []Marker {
 		{Header: "Chargebee-Idempotency-Replayed", Yes: yes, No: no},
 		{Header: "Request-Idempotency", Yes: yes, No: no}, // PPRO
 		{Header: "Idempotency-Status", Yes: []string{"Repeated"}, No: []string{"Original"}},
-		{Header: "Idempotency-Relayed"},                         // holds the first key
-		{Header: "Original-Request", DiffersFrom: "Request-Id"}, // Stripe: both are on first answers too
+		{Header: "Idempotency-Relayed"}, // holds the first key
+		// Stripe has both on first answers too, Worldline its own on every answer
+		// but the first; of one in progress, that is no replay.
+		{Header: "Original-Request", DiffersFrom: "Request-Id", Success: true},
+		{Header: "X-GCS-Idempotence-Request-Timestamp", Success: true},
 	}
 }
 

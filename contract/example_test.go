@@ -64,7 +64,7 @@ func ExampleContract_Marked() {
 		{"Original-Request": {"req_1"}, "Request-Id": {"req_1"}},
 		{},
 	} {
-		replayed, known := c.Marked(h)
+		replayed, known := c.Marked(http.StatusOK, h)
 		fmt.Println(replayed, known)
 	}
 	// Output:

@@ -8,7 +8,7 @@ import (
 // Marked reports whether an answer is marked as a replay of the stored one, and
 // whether anything is known about it: without a mark nothing is, unless the
 // contract promises one. Of marks that disagree, the one that says "replay" wins.
-func (c Contract) Marked(header http.Header) (replayed, known bool) {
+func (c Contract) Marked(status int, header http.Header) (replayed, known bool) {
 	if c.Replayed == nil {
 		c.Replayed = defaultMarkers()
 	}
@@ -21,7 +21,7 @@ func (c Contract) Marked(header http.Header) (replayed, known bool) {
 		}
 		for i := range c.Replayed {
 			m := &c.Replayed[i]
-			if len(name) != len(m.Header) || !strings.EqualFold(name, m.Header) {
+			if m.Success && !isSuccess(status) || len(name) != len(m.Header) || !strings.EqualFold(name, m.Header) {
 				continue
 			}
 			yes, no := m.says(values[0], header)

@@ -26,7 +26,7 @@ func TestMarkedByDefault(t *testing.T) {
 		{"status: original", header("Idempotency-Status", "Original"), no},
 		{"status: ignored", header("Idempotency-Status", "ignored"), unknown},
 		{"a key", header("Idempotency-Relayed", "3f2504e0"), yes},
-		{"a time, which may stand on an answer in progress", header("X-GCS-Idempotence-Request-Timestamp", "1430820930000"), unknown},
+		{"a time", header("X-GCS-Idempotence-Request-Timestamp", "1430820930000"), yes},
 
 		{"original request: another", header("Original-Request", "req_1", "Request-Id", "req_2"), yes},
 		{"original request: the same", header("Original-Request", "req_1", "Request-Id", "req_1"), no},
@@ -58,11 +58,11 @@ func TestMarkedByDefault(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, c := range []contract.Contract{{}, contract.Default()} {
-			replayed, known := c.Marked(tt.header)
+			replayed, known := c.Marked(http.StatusOK, tt.header)
 			assert.Equal(t, tt.want, want{replayed, known}, tt.name)
 		}
 		c := contract.Contract{PromisesMarker: true}
-		replayed, known := c.Marked(tt.header)
+		replayed, known := c.Marked(http.StatusOK, tt.header)
 		assert.Equal(t, want{tt.want.replayed, true}, want{replayed, known}, "promised: "+tt.name)
 	}
 }
@@ -71,7 +71,7 @@ func TestMarkedByOwnMarkers(t *testing.T) {
 	check := func(m contract.Marker, h http.Header, wantReplayed, wantKnown bool) {
 		t.Helper()
 		c := contract.Contract{Replayed: []contract.Marker{m}}
-		replayed, known := c.Marked(h)
+		replayed, known := c.Marked(http.StatusOK, h)
 		assert.Equal(t, []bool{wantReplayed, wantKnown}, []bool{replayed, known})
 	}
 	// No values, but none for yes: any other value is a yes.
@@ -85,7 +85,7 @@ func TestMarkedByOwnMarkers(t *testing.T) {
 	// A marker's name may be written in any case.
 	check(contract.Marker{Header: "x-cache"}, header("X-Cache", "hit"), true, true)
 
-	replayed, known := contract.Contract{Replayed: []contract.Marker{}}.Marked(header("Idempotent-Replayed", "true"))
+	replayed, known := contract.Contract{Replayed: []contract.Marker{}}.Marked(http.StatusOK, header("Idempotent-Replayed", "true"))
 	assert.False(t, replayed || known, "an empty list knows no marker")
 }
 
@@ -95,6 +95,24 @@ func BenchmarkMarked(b *testing.B) {
 	c := contract.Default()
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Marked(h)
+		c.Marked(http.StatusOK, h)
 	}
+}
+
+// A marker that an API puts on "in progress" as well says nothing there: taken
+// for a replay, it would settle a request that is still running.
+func TestMarkedOnSuccessOnly(t *testing.T) {
+	for _, h := range []http.Header{
+		header("X-GCS-Idempotence-Request-Timestamp", "1430820930000"),
+		header("Original-Request", "req_1", "Request-Id", "req_2"),
+	} {
+		replayed, known := contract.Default().Marked(http.StatusConflict, h)
+		assert.False(t, replayed)
+		assert.False(t, known)
+		replayed, known = contract.Default().Marked(http.StatusCreated, h)
+		assert.True(t, replayed)
+		assert.True(t, known)
+	}
+	replayed, _ := contract.Default().Marked(http.StatusConflict, header("Idempotent-Replayed", "true"))
+	assert.True(t, replayed, "others hold for every status")
 }

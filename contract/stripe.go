@@ -21,11 +21,14 @@ func Stripe() Contract {
 			// may be validation, which is not stored.
 			{Status: 402, Path: "error.code", Value: "card_declined", Means: Settled},
 		},
-		// Stripe's pages as read do not promise the mark. Original-Request, which
-		// differs from Request-Id on replays, is left out: whether it does so on
-		// the 409 of a request in progress as well is not known.
-		Replayed: []Marker{{Header: "Idempotent-Replayed", Yes: []string{"true"}}},
-		Hints:    []Hint{{Header: "Stripe-Should-Retry", Retry: "true", Stop: "false"}},
-		Stored:   StoredAll, // 500 included
+		// Stripe's pages as read do not promise the mark. Whether Original-Request
+		// differs from Request-Id on the 409 of a request in progress as well is
+		// not known.
+		Replayed: []Marker{
+			{Header: "Idempotent-Replayed", Yes: []string{"true"}},
+			{Header: "Original-Request", DiffersFrom: "Request-Id", Success: true},
+		},
+		Hints:  []Hint{{Header: "Stripe-Should-Retry", Retry: "true", Stop: "false"}},
+		Stored: StoredAll, // 500 included
 	}.WithDefaults()
 }

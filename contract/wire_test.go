@@ -316,7 +316,7 @@ func wires() []wire {
 				{422, ``, none},
 				{500, `{"error":{"message":"x","type":"api_error"}}`, none},
 			},
-			marks: []mark{replayed, unmarked, {header("Original-Request", "req_1", "Request-Id", "req_1"), false, false}},
+			marks: []mark{replayed, unmarked, {header("Original-Request", "req_1", "Request-Id", "req_1"), false, true}, {header("Original-Request", "req_1", "Request-Id", "req_2"), true, true}},
 			hints: []hint{
 				{500, header("Stripe-Should-Retry", "true"), contract.AdviseRetry},
 				{409, header("Stripe-Should-Retry", "false"), contract.AdviseStop},
@@ -378,7 +378,7 @@ func wires() []wire {
 		{
 			name: "worldline", header: "X-GCS-Idempotence-Key", sent: wireKey, longest: 40, methods: "POST", window: day,
 			answers: []answer{{409, ``, progress}, {422, ``, none}},
-			marks:   []mark{{header("X-GCS-Idempotence-Request-Timestamp", "1430820930000"), false, false}}, keeps: below500,
+			marks:   []mark{{header("X-GCS-Idempotence-Request-Timestamp", "1430820930000"), true, true}}, keeps: below500,
 		},
 		{
 			name: "zuora", header: "idempotency-key", sent: wireKey, longest: 254, methods: "POST PATCH", window: day,
@@ -430,7 +430,7 @@ func TestWireOfEachContract(t *testing.T) {
 				}
 			}
 			for _, m := range w.marks {
-				replayed, known := c.Marked(m.header)
+				replayed, known := c.Marked(http.StatusOK, m.header)
 				assert.Equal(t, []bool{m.replayed, m.known}, []bool{replayed, known}, "%v", m.header)
 			}
 			for _, h := range w.hints {
@@ -507,7 +507,7 @@ func TestWhoseMarkIsTrusted(t *testing.T) {
 		}
 		var got []string
 		for name := range strings.FieldsSeq(every) {
-			if replayed, _ := c.Marked(header(name, "true")); replayed {
+			if replayed, _ := c.Marked(http.StatusOK, header(name, "true")); replayed {
 				got = append(got, name)
 			}
 		}

@@ -15,9 +15,8 @@ func Worldline() Contract {
 		Answers: []Match{
 			{Status: 409, Means: InProgress},
 		},
-		// X-GCS-Idempotence-Request-Timestamp is on every answer but the first, and
-		// so on the 409 of a request in progress, where it marks no stored answer. A
-		// Marker cannot be limited to some statuses; so there is none.
-		Replayed: []Marker{},
+		// It is on every answer but the first, and so on the 409 of a request in
+		// progress, where it marks no stored answer.
+		Replayed: []Marker{{Header: "X-GCS-Idempotence-Request-Timestamp", Success: true}},
 	}.WithDefaults()
 }
