@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -260,8 +264,34 @@ func TestCase_KEY_6(t *testing.T) {
 			"not JSON":         {`amount=1`, errAny},
 			"elsewhere":        {`{"amount":1,"meta":{"idempotency_key":"` + in.Key() + `"}}`, errAny},
 			"no body":          {``, errAny},
+			"in capitals":      {`{"IDEMPOTENCY_KEY":"` + in.Key() + `"}`, errAny},
+			"escaped":          {`{"idempotency_\u006bey":"\u00` + fmt.Sprintf("%02x", in.Key()[0]) + in.Key()[1:] + `"}`, nil},
 			"twice, differing": {`{"idempotency_key":"` + in.Key() + `","idempotency_key":"x"}`, idem.ErrKeyConflict},
 		}
+		// What is not written as the contract asks cannot be put right in a body.
+		t.Run("other spelling", func(t *testing.T) {
+			mixedRow(t, func(t *testing.T, r *rig) {
+				r.transport.Contract = contract.Contract{Place: contract.InBody, Header: "id", Format: contract.FormatHex}
+				in := idem.Open()
+				_, _, err := r.send(newRequest(t, in, "POST", "http://api/payments", `{"id":"`+in.Key()+`"}`))
+				assert.ErrorIs(t, err, idem.ErrKeyConflict)
+				assert.Zero(t, r.count())
+				_, _, err = r.send(newRequest(t, in, "POST", "http://api/payments", `{"id":"`+strings.ReplaceAll(in.Key(), "-", "")+`"}`))
+				assert.NoError(t, err)
+			}, status(201))
+		})
+		t.Run("no Intent", func(t *testing.T) { // the caller's own key is adopted, as from a header
+			mixedRow(t, func(t *testing.T, r *rig) {
+				r.transport.Contract = contract.Contract{Place: contract.InBody, Header: "meta.key"}
+				resp, _, err := r.send(newRequest(t, nil, "POST", "http://api/payments", `{"meta":{"key":"mine-1"}}`))
+				require.NoError(t, err)
+				assert.Equal(t, "mine-1", idem.ResultOf(resp).Key)
+				assert.Equal(t, 2, r.count())
+				_, _, err = r.send(newRequest(t, nil, "POST", "http://api/payments", `{"meta":{}}`))
+				assert.ErrorIs(t, err, idem.ErrNotRepeatable)
+				assert.Equal(t, 3, r.count())
+			}, status(503), status(201), drop)
+		})
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
 				mixedRow(t, func(t *testing.T, r *rig) {
@@ -287,6 +317,61 @@ func TestCase_KEY_6(t *testing.T) {
 				}, status(503), status(201))
 			})
 		}
+	})
+	// The Base of an attempt that has ended may still be reading its headers, and
+	// what it does to them must not reach the next attempt.
+	t.Run("a Base that is not done yet", func(t *testing.T) {
+		in := idem.Open()
+		var stop atomic.Bool
+		var readers sync.WaitGroup
+		var keys [][]string
+		transport := &idem.Transport{MaxAttempts: 3, Backoff: idem.Exponential(0, 0)}
+		transport.Base = roundTrip(func(r *http.Request) (*http.Response, error) {
+			_ = r.Body.Close()
+			keys = append(keys, slices.Clone(r.Header["Idempotency-Key"]))
+			if len(keys) == 3 {
+				return &http.Response{StatusCode: 201, Header: http.Header{}, Body: http.NoBody}, nil
+			}
+			begun := make(chan bool)
+			readers.Go(func() {
+				close(begun)
+				for !stop.Load() {
+					assert.Equal(t, in.Key(), r.Header["Idempotency-Key"][0])
+					runtime.Gosched()
+				}
+			})
+			<-begun
+			return nil, io.ErrUnexpectedEOF
+		})
+		resp, err := transport.RoundTrip(newRequest(t, in, "POST", "http://api/boxes", "x"))
+		stop.Store(true)
+		readers.Wait()
+		require.NoError(t, err)
+		assert.Equal(t, 201, resp.StatusCode)
+		assert.Equal(t, [][]string{{in.Key()}, {in.Key()}, {in.Key()}}, keys)
+	})
+	t.Run("a Base that changes headers", func(t *testing.T) {
+		row(t, func(t *testing.T, r *rig) {
+			base := r.transport.Base
+			r.transport.Base = roundTrip(func(req *http.Request) (*http.Response, error) {
+				resp, err := base.RoundTrip(req)
+				req.Header["Idempotency-Key"][0] = "changed"
+				req.Header["X-Own"][0] = "changed"
+				req.Header.Add("Idempotency-Key", "added")
+				req.Header.Set("X-New", "added")
+				return resp, err
+			})
+			in := idem.Open()
+			req := newRequest(t, in, "POST", "http://api/boxes", "x", "X-Own", "mine")
+			_, _, err := r.send(req)
+			require.NoError(t, err)
+			for _, h := range r.all() {
+				assert.Equal(t, []string{in.Key()}, h.keys)
+				assert.Empty(t, h.header["X-New"])
+			}
+			assert.Empty(t, req.Header["X-New"])
+			r.transport.Base = base
+		}, status(503), drop, created)
 	})
 }
 
