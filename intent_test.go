@@ -113,6 +113,24 @@ func TestIntentDerive(t *testing.T) {
 	assert.True(t, at.Equal(in.State().Since))
 }
 
+// Times are written down without their monotonic reading, so that States compare.
+func TestIntentStatesCompare(t *testing.T) {
+	now := time.Now()
+	adopted, err := idem.Adopt("k", now)
+	require.NoError(t, err)
+	derived, err := idem.Derive("s", "n", now)
+	require.NoError(t, err)
+	resumed, err := idem.Resume(idem.State{Key: "k", Since: now, FirstSent: now}, nil)
+	require.NoError(t, err)
+	for _, in := range []*idem.Intent{adopted, derived, resumed, adopted.Child("a")} {
+		s := in.State()
+		assert.Equal(t, now.Round(0), s.Since)
+		if !s.FirstSent.IsZero() {
+			assert.Equal(t, now.Round(0), s.FirstSent)
+		}
+	}
+}
+
 func TestIntentChild(t *testing.T) {
 	t.Run("golden", func(t *testing.T) {
 		in := adopt(t, someKey)
@@ -298,9 +316,7 @@ func TestIntentShowsNoKey(t *testing.T) {
 			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%40v", "%T", "%p"} {
 				hidden(verb, fmt.Sprintf(verb, in))
 				hidden(verb+" in a struct", fmt.Sprintf(verb, holder{in}))
-				if strings.HasSuffix(verb, "v") { // of others fmt shows what is private, without asking
-					hidden(verb+" in a private field", fmt.Sprintf(verb, private{in}))
-				}
+				hidden(verb+" in a private field", fmt.Sprintf(verb, private{in})) // fmt shows what is private without asking
 				hidden(verb+" in a slice", fmt.Sprintf(verb, []*idem.Intent{in}))
 				hidden(verb+" in a map", fmt.Sprintf(verb, map[string]any{"in": in}))
 			}
