@@ -70,6 +70,18 @@ func AttemptNumber(ctx context.Context) int {
 	return 0
 }
 
+// isPartOfAttempt reports whether a request with this context is the attempt of
+// another Transport above, and not one with an Intent of its own that a layer
+// between them makes.
+func isPartOfAttempt(ctx context.Context) bool {
+	a, ok := ctx.Value(attemptKey{}).(*attempt)
+	if !ok {
+		return false
+	}
+	in, has := IntentFromContext(ctx)
+	return !has || in == a.call.in
+}
+
 type attemptKey struct{}
 
 // An attempt is the context of one try, and its clock.

@@ -80,7 +80,9 @@
 //
 // An answer to a request with a key is read inside the attempt, if its length is
 // at most Transport.MaxResponse or if it is JSON: a body that is cut half way is
-// asked for again. Larger bodies, event streams and upgrades pass through, and
+// asked for again. If it is cut on every attempt, the outcome is OutcomeUnknown
+// even though the head said 2xx: asking again with the Intent is what gets it whole.
+// Larger bodies, event streams and upgrades pass through, and
 // what breaks there later is the reader's error.
 //
 // # Redirects

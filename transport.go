@@ -136,9 +136,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req == nil {
 		return nil, &Error{Result: Result{Outcome: NotExecuted}, Reason: errors.New("idem: the request is nil")}
 	}
-	if AttemptNumber(req.Context()) > 0 {
-		// Below another Transport, whose attempt this is: two loops would multiply.
-		return t.base().RoundTrip(req)
+	if isPartOfAttempt(req.Context()) {
+		return t.base().RoundTrip(req) // two loops would multiply
 	}
 	c := &call{Context: req.Context(), transport: t, original: req}
 	if from, ok := c.Context.Value(recorderKey{}).(*recorder); ok {
