@@ -254,7 +254,7 @@ func (a *attempt) roundTrip(req *http.Request) (*http.Response, ended, int) {
 		}
 		return resp, ended{how: answered, status: resp.StatusCode, header: resp.Header}, sent
 	}
-	if bodyErr != nil && c.done() == nil {
+	if bodyErr != nil && !cut { // else the reader was woken by us
 		if !errors.Is(bodyErr, ErrNotRepeatable) {
 			bodyErr = &bodyError{bodyErr}
 		}
@@ -355,6 +355,9 @@ func (a *attempt) judgeAnswer(resp *http.Response, e ended) (ended, verdict) {
 	}
 	if c.keyed() { // without a key nothing can be in progress under it
 		e.means = k.Classify(resp.StatusCode, resp.Header, data)
+	}
+	if e.means == contract.Done {
+		e.replay = Replayed // the work was another send's
 	}
 	e.advice = k.Advice(resp.StatusCode, resp.Header, data)
 	v := c.decide(e)

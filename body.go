@@ -244,11 +244,20 @@ func (s *source) open(first bool, a *attempt) (io.ReadCloser, error) {
 	if s.kind == inStream {
 		return nil, because(ErrNotRepeatable, "%s", s.whyOnce)
 	}
-	body, err := s.again()
+	body, err := s.give()
 	if err != nil {
 		return nil, &bodyError{err}
 	}
 	return s.watch(body, body.Close, a), nil
+}
+
+// give asks the caller's GetBody.
+func (s *source) give() (io.ReadCloser, error) {
+	body, err := s.again()
+	if err == nil && body == nil {
+		body = http.NoBody
+	}
+	return body, err
 }
 
 // memory returns a new reader that net/http knows to be in memory.
@@ -271,7 +280,7 @@ func (s *source) reread() (io.ReadCloser, error) {
 	case inSections:
 		return io.NopCloser(io.NewSectionReader(s.at, s.from, s.size)), nil
 	case inGetBody:
-		return s.again()
+		return s.give()
 	}
 	return s.memory(), nil
 }
@@ -367,7 +376,7 @@ func (s *source) writeTo(w io.Writer) (n int64, err error) {
 	case inSections:
 		return io.Copy(w, io.NewSectionReader(s.at, s.from, s.size))
 	case inGetBody:
-		body, err := s.again()
+		body, err := s.give()
 		if err != nil {
 			return 0, err
 		}

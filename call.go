@@ -30,9 +30,9 @@ type call struct {
 	original  *http.Request // the caller's; never written to
 	req       *http.Request // the frozen copy
 	body      source
-	header    string // canonical name of the key header; empty: the request has none
-	wire      string // the key as it goes out
-	line      [1]string
+	header    string    // canonical name of the key header; empty: the request has none
+	wire      string    // the key as it goes out
+	line      [1]string // the same, as a header has it; written once
 
 	in    *Intent // nil: without a key
 	book  *ledger // the Intent's, or own
@@ -109,14 +109,14 @@ func (c *call) begin() (err error) {
 		}
 	}
 	c.req = req.WithContext(c)
-	c.req.Header = c.headers(req.Header)
+	c.req.Header = c.headers(req.Header, c.line[:])
 	if c.keyed() {
 		// A hop of a redirect is no other request than the one it comes from.
-		if err := c.in.bind(c.req, &c.body, c.attempts > 0); err != nil {
+		if err := c.in.bind(c.req, &c.body, c.attempts > 0, c.transport.Around != nil); err != nil {
 			return err
 		}
 	}
-	if c.body.buffered {
+	if c.body.buffered && len(req.Trailer) == 0 { // trailers need chunks
 		c.req.ContentLength = c.body.size // where it was not known, now it is
 	}
 	return nil
@@ -181,6 +181,7 @@ func (c *call) findKey() error {
 		c.attempts, c.sent = previous.attempts, previous.sent
 		if from, to := originOf(previous.original), originOf(req); from != to {
 			c.use(in)
+			c.wire = previous.wire
 			return because(ErrCrossOrigin, "from %s to %s", from, to)
 		}
 	case !has && carried == "":
@@ -198,7 +199,8 @@ func (c *call) findKey() error {
 	if c.wire, err = k.Wire(in.Key()); err != nil {
 		return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
 	}
-	if carried != "" && carried != c.wire && carried != in.Key() {
+	c.line[0] = c.wire
+	if carried != "" && carried != c.wire && (c.header == "" || carried != in.Key()) {
 		return ErrKeyConflict
 	}
 	return nil
@@ -258,9 +260,9 @@ func (c *call) keyInBody(underIntent bool) (string, error) {
 	return key, nil
 }
 
-// headers returns a copy of from that has the key on exactly one line, or on
-// none. Values are shared, but an append to them makes a copy.
-func (c *call) headers(from http.Header) http.Header {
+// headers returns a copy of from that has the key on exactly one line, which is
+// line, or on none. Values are shared, but an append to them makes a copy.
+func (c *call) headers(from http.Header, line []string) http.Header {
 	h := make(http.Header, len(from)+1)
 	for name, values := range from {
 		if c.header == "" || !strings.EqualFold(name, c.header) {
@@ -268,8 +270,7 @@ func (c *call) headers(from http.Header) http.Header {
 		}
 	}
 	if c.keyed() && c.header != "" {
-		c.line[0] = c.wire
-		h[c.header] = c.line[:]
+		h[c.header] = line
 	}
 	return h
 }
@@ -444,9 +445,9 @@ func (c *call) once(req *http.Request) {
 	areq := c.req.WithContext(a.sends.trace(a, a))
 	switch {
 	case req != c.req: // a layer's
-		areq.Header = c.headers(req.Header)
+		areq.Header = c.headers(req.Header, []string{c.wire})
 	case c.attempts > c.firstNumber: // the last one's may still be in use, or changed by Base
-		areq.Header = c.headers(c.original.Header)
+		areq.Header = c.headers(c.original.Header, []string{c.wire})
 	}
 	c.stampFirstSent(areq.Header)
 	// A connection on which an attempt ran out of time may be dead without a

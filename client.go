@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/idem-go/idem/contract"
@@ -54,10 +55,8 @@ func NewClient(cfg Config) (*Client, error) {
 		if strings.EqualFold(name, resolved.contract.Header) {
 			faults = append(faults, fmt.Errorf("idem: Config.Header holds %s: one key for all requests is the wrong way round", name))
 		}
-		for _, v := range values {
-			if strings.ContainsAny(v, "\r\n\x00") || strings.ContainsAny(name, " \r\n\x00:") || name == "" {
-				faults = append(faults, fmt.Errorf("idem: Config.Header: %q is no valid header", name))
-			}
+		if !isToken(name) || slices.ContainsFunc(values, isNoFieldValue) {
+			faults = append(faults, fmt.Errorf("idem: Config.Header: %q is no valid header", name))
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -67,6 +66,19 @@ func NewClient(cfg Config) (*Client, error) {
 		base: base, header: cfg.Header.Clone(), keys: resolved.contract,
 		http: &http.Client{Transport: transport, CheckRedirect: checkRedirect(resolved.contract)},
 	}, nil
+}
+
+// isToken reports whether s is a token (RFC 9110, 5.6.2).
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		alnum := r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		return !alnum && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}
+
+// isNoFieldValue reports whether v cannot be the value of a header (RFC 9110, 5.5).
+func isNoFieldValue(v string) bool {
+	return strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 func parseBase(text string) (*url.URL, error) {
@@ -152,7 +164,10 @@ func decode(resp *http.Response, out any) error {
 		return nil
 	}
 	dec := json.NewDecoder(resp.Body)
-	if err := dec.Decode(out); err != nil {
+	switch err := dec.Decode(out); {
+	case errors.Is(err, io.EOF): // no value has begun
+		return nil
+	case err != nil:
 		return fmt.Errorf("idem: the answer does not decode: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
@@ -173,7 +188,7 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 		return nil, errors.New("idem: the path must begin with a slash (is it swapped with the method?)")
 	}
 	ref, err := url.Parse(path)
-	if err != nil || ref.Host != "" || ref.Fragment != "" {
+	if err != nil || ref.Host != "" || ref.User != nil || ref.Fragment != "" {
 		return nil, errors.New("idem: the path is not one")
 	}
 	u := c.base.JoinPath()

@@ -278,15 +278,13 @@ func (in *Intent) Bind(r *http.Request) error {
 	if body.once {
 		return because(ErrNotRepeatable, "%s", body.whyOnce)
 	}
-	in.mu.Lock()
-	in.written = true
-	in.mu.Unlock()
-	return in.bind(r, body, false)
+	return in.bind(r, body, false, true)
 }
 
 // bind binds the Intent to a request, or checks that it is the one bound to. Of
-// a hop of a redirect it only takes the hash of the body.
-func (in *Intent) bind(r *http.Request, body *source, hop bool) error {
+// a hop of a redirect it only takes the hash of the body. kept says that somebody
+// may write the Intent down before the call ends.
+func (in *Intent) bind(r *http.Request, body *source, hop, kept bool) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.seed == (maphash.Seed{}) {
@@ -299,7 +297,7 @@ func (in *Intent) bind(r *http.Request, body *source, hop bool) error {
 	if in.bound && quick != in.quick {
 		return ErrIntentReused
 	}
-	if !in.bound && in.sha != "" || in.sha == "" && (in.written || in.around != nil) {
+	if !in.bound && in.sha != "" || in.sha == "" && (kept || in.written || in.around != nil) {
 		sha, err := body.fingerprint(r)
 		if err != nil {
 			return err
