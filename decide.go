@@ -115,15 +115,16 @@ func judge(c *contract.Contract, h history, e ended) verdict {
 	case callerDone, bodyFailed, permanent:
 		return verdict{reason: e.err}
 	case unsent: // nothing left: safe for any method
+		if dns, ok := errors.AsType[*net.DNSError](e.err); ok && dns.IsNotFound && h.attempt >= maxLookups {
+			return verdict{reason: e.err}
+		}
+		return verdict{retry: true}
 	default:
 		if !h.repeatable {
 			return verdict{reason: ErrNotRepeatable}
 		}
+		return verdict{retry: true}
 	}
-	if dns, ok := errors.AsType[*net.DNSError](e.err); ok && dns.IsNotFound && h.attempt >= maxLookups {
-		return verdict{reason: e.err}
-	}
-	return verdict{retry: true}
 }
 
 func judgeAnswer(c *contract.Contract, h history, e ended) verdict {
