@@ -85,22 +85,24 @@ func (s *source) take(r *http.Request, most int64) error {
 	switch b := inner.(type) {
 	case *bytes.Reader:
 		s.kind, s.bytes, s.size = inBytes, *b, int64(b.Len())
-		return nil
 	case *bytes.Buffer:
 		s.inMemory(b.Bytes())
-		return nil
 	case *strings.Reader:
 		s.kind, s.text, s.size = inText, *b, int64(b.Len())
-		return nil
+	default:
+		switch {
+		case r.GetBody != nil:
+			s.kind, s.again = inGetBody, r.GetBody
+			return nil
+		case s.asFile(inner, r.ContentLength):
+		default:
+			return s.buffer(r)
+		}
 	}
-	if r.GetBody != nil {
-		s.kind, s.again = inGetBody, r.GetBody
-		return nil
+	if r.ContentLength > 0 && r.ContentLength != s.size {
+		return fmt.Errorf("idem: the body has %d bytes, ContentLength says %d", s.size, r.ContentLength)
 	}
-	if s.asFile(inner, r.ContentLength) {
-		return nil
-	}
-	return s.buffer(r)
+	return nil
 }
 
 func (s *source) inMemory(data []byte) {
