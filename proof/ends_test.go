@@ -14,6 +14,7 @@ import (
 type end struct {
 	text    string
 	fault   mockserver.Fault
+	trip    int  // the number of the attempt
 	refuse  bool // every dial
 	refuse2 bool // every dial after the pooled connection
 }
@@ -50,6 +51,9 @@ func (c connections) String() string { return [...]string{"fresh", "reused"}[c] 
 // ends are the ends that an attempt can come to. What tells kinds of server apart
 // is in every list; the others are in those of a kind that is thorough.
 func (k kind) ends(c connections) []string {
+	if k.only != nil {
+		return k.only
+	}
 	list := []string{
 		"pass",
 		"hang@received",          // no answer; it arrives after the call has returned

@@ -14,15 +14,19 @@ import (
 type kind struct {
 	name string
 
-	contract contract.Contract // what the server keeps
-	kind     mockserver.Kind
-	client   contract.Contract     // what the client takes it to keep
-	tune     func(*idem.Transport) // the client; nil: as it is
-	work     time.Duration         // that the handler takes
-	forgets  bool                  // its claims, after each second attempt and after the call
-	thorough bool                  // every end there is
-	extra    []string              // ends of attempts that only this kind has
-	without  []string              // ends that it does not have
+	contract  contract.Contract // what the server keeps
+	kind      mockserver.Kind
+	client    contract.Contract     // what the client takes it to keep
+	tune      func(*idem.Transport) // the client; nil: as it is
+	work      time.Duration         // that the handler takes
+	forgets   bool                  // its claims, after each second attempt and after the call
+	http2     bool
+	redirects bool
+	careful   bool     // the client is an idem.Client's, which does not follow a redirect to a GET
+	only      []string // the ends of attempts, instead of those of all kinds
+	thorough  bool     // every end there is
+	extra     []string // ends of attempts that only this kind has
+	without   []string // ends that it does not have
 
 	promises
 }

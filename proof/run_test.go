@@ -109,7 +109,8 @@ func (w *world) run(s schedule, n int) *run {
 	}
 	req.ContentLength = int64(len(payload))
 	req.Header.Set("Authorization", "Bearer "+r.caller)
-	if n%2 == 0 && !s.unkeyed { // both ways in which a body is read again
+	// Both ways in which a body is read again; http.Client needs GetBody to redirect.
+	if n%2 == 0 && !s.unkeyed || w.kind.redirects {
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(payload)), nil }
 	}
 	if s.unkeyed { // or nothing would be repeated: a stream is sent once
@@ -179,7 +180,7 @@ func (r *run) key() string {
 }
 
 // trip notes that an attempt begins and returns what it is to meet.
-func (r *run) trip() (end, connections) {
+func (r *run) trip(*http.Request) (end, connections) {
 	r.mu.Lock()
 	if waited := time.Since(r.askedAt); waited < r.asked && !r.getted {
 		r.failures = append(r.failures, fmt.Sprintf("attempt %d came after %v, the server had asked for %v", r.trips+1, waited, r.asked))
@@ -192,17 +193,20 @@ func (r *run) trip() (end, connections) {
 	if r.trips <= len(r.plan) {
 		e = r.plan[r.trips-1]
 	}
+	e.trip = r.trips
 	r.mu.Unlock()
 	if r.at.where == "a second later" {
 		time.AfterFunc(time.Second, func() { r.observe("a second later") })
 	}
-	r.script.Then(e.fault)
+	if !e.refuse { // of what does not reach it the server knows nothing
+		r.script.Then(e.fault)
+	}
 	r.observe("before an attempt")
 	return e, r.conn
 }
 
 // tripped notes what came of an attempt, before the client has judged it.
-func (r *run) tripped(resp *http.Response) {
+func (r *run) tripped(_ *http.Request, resp *http.Response) {
 	r.observe("in flight, with the answer")
 	if resp == nil {
 		return
@@ -217,6 +221,9 @@ func (r *run) tripped(resp *http.Response) {
 // attempted is OnAttempt.
 func (r *run) attempted(a idem.Attempt) {
 	r.observe("between attempts")
+	if a.Method == http.MethodGet {
+		return
+	}
 	r.mu.Lock()
 	r.attempts = append(r.attempts, a)
 	n := len(r.attempts)
@@ -277,8 +284,6 @@ func (b *countedBody) closed() int {
 	defer b.mu.Unlock()
 	return b.closes
 }
-
-func stampOf(n int64) string { return "proof." + strconv.FormatInt(n, 10) }
 
 // refusedDial is the error of a dial that no listener takes.
 func refusedDial(addr string) error {

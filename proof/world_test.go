@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -32,10 +33,10 @@ type world struct {
 // A scene is what goes on in a world: it says what each attempt meets, and is
 // told what happens.
 type scene interface {
-	trip() (end, connections) // an attempt begins
-	tripped(*http.Response)   // Base has returned; nil: without an answer
-	attempted(idem.Attempt)   // the Transport has judged it
-	observe(where string)     // a moment is passed
+	trip(*http.Request) (end, connections) // an attempt begins
+	tripped(*http.Request, *http.Response) // Base has returned; nil: without an answer
+	attempted(idem.Attempt)                // the Transport has judged it
+	observe(where string)                  // a moment is passed
 }
 
 func (w *world) scene() scene { return w.now.Load().(holder).scene }
@@ -59,7 +60,7 @@ func newWorld(t *testing.T, k kind) *world {
 	w := &world{t: t, kind: k, sum: new(tally)}
 	// Not New: it complains about scripted faults at points that an attempt does
 	// not pass, as behind a stored answer.
-	srv, err := mockserver.Start(mockserver.Config{Handler: w, Contract: k.contract, Kind: k.kind, Addr: "memory"})
+	srv, err := mockserver.Start(mockserver.Config{Handler: w, Contract: k.contract, Kind: k.kind, Addr: "memory", HTTP2: k.http2})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })
 	w.srv = srv
@@ -74,6 +75,11 @@ func newWorld(t *testing.T, k kind) *world {
 		k.tune(w.transport)
 	}
 	w.client = &http.Client{Transport: w.transport}
+	if k.careful {
+		c, err := idem.NewClient(idem.Config{BaseURL: srv.URL, Transport: w.transport})
+		require.NoError(t, err)
+		w.client = c.HTTP()
+	}
 	return w
 }
 
@@ -106,6 +112,15 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 // transport sets it; a wire does so because its dials differ.
 const stampHeader = "Mock-Stamp"
 
+// tripHeader tells which attempt of its scene a request belongs to.
+const tripHeader = "Proof-Trip"
+
+// tripOf is the number in it.
+func tripOf(q mockserver.Request) int {
+	n, _ := strconv.Atoi(q.Header.Get(tripHeader))
+	return n
+}
+
 // A wire is the Base of the world's Transport: it lets each attempt meet its end,
 // on a connection as the schedule says.
 type wire struct {
@@ -117,7 +132,10 @@ type wire struct {
 
 func newWire(w *world) *wire {
 	b := &wire{w: w}
-	b.base = &http.Transport{MaxIdleConnsPerHost: 16, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(!w.kind.http2)
+	protocols.SetUnencryptedHTTP2(w.kind.http2)
+	b.base = &http.Transport{Protocols: protocols, MaxIdleConnsPerHost: 16, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if b.refuse.Load() {
 			return nil, refusedDial(addr)
 		}
@@ -131,7 +149,7 @@ func (b *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		return b.base.RoundTrip(r)
 	}
 	scene := b.w.scene()
-	e, conn := scene.trip()
+	e, conn := scene.trip(r)
 	b.refuse.Store(false)
 	b.base.CloseIdleConnections()
 	if conn == reused && !e.refuse {
@@ -139,9 +157,11 @@ func (b *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	b.refuse.Store(e.refuse || e.refuse2)
 	out := r.Clone(r.Context())
-	out.Header.Set(stampHeader, stampOf(b.stamps.Add(1)))
+	stamp := b.stamps.Add(1)
+	out.Header.Set(stampHeader, "proof."+strconv.FormatInt(stamp, 10))
+	out.Header.Set(tripHeader, strconv.Itoa(e.trip))
 	resp, err := b.base.RoundTrip(out)
-	scene.tripped(resp)
+	scene.tripped(r, resp)
 	return resp, err
 }
 
