@@ -192,6 +192,26 @@ func TestCase_CTX_4(t *testing.T) {
 		assert.Equal(t, 3, r.count())
 		r.oneKey()
 	}, stall, stall, created)
+	// What ran out of time may have run on a connection that is dead without a
+	// sign. HTTP/1 drops it at once; HTTP/2 uses it for one attempt more.
+	for _, two := range []bool{false, true} {
+		bubble(t, func(t *testing.T, r *rig) {
+			r.base.Protocols = new(http.Protocols)
+			r.base.Protocols.SetHTTP1(!two)
+			r.base.Protocols.SetUnencryptedHTTP2(two)
+			r.transport.AttemptTimeout = 100 * time.Millisecond
+			resp, _, err := r.post(t.Context(), idem.Open(), "a")
+			require.NoError(t, err)
+			assert.Equal(t, 201, resp.StatusCode)
+			hits := r.all()
+			require.Len(t, hits, 3)
+			// Compared here: printing a connection would be a race.
+			second, third := hits[0].conn == hits[1].conn, hits[1].conn == hits[2].conn
+			assert.Equal(t, two, second)
+			assert.False(t, third, "HTTP/2: %v", two)
+			r.oneKey()
+		}, stall, stall, created)
+	}
 	// The server never takes the connection: there is no request to be written.
 	bubble(t, func(t *testing.T, r *rig) {
 		r.transport.AttemptTimeout = 100 * time.Millisecond
@@ -433,6 +453,19 @@ func TestCase_CTX_8(t *testing.T) {
 			assert.Equal(t, 1, r.count(), "the context is asked again after the wait")
 		}, status(503))
 	})
+	// A context of the caller's own that ends just after the wait has: only
+	// asking it again tells.
+	t.Run("after the wait", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			ctx := &silentContext{Context: t.Context()}
+			in := idem.Open()
+			r.transport.OnAttempt = func(context.Context, idem.Attempt) { ctx.done.Store(true) }
+			_, _, err := r.post(ctx, in, "a")
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.Equal(t, 1, r.count())
+			assert.Len(t, in.Attempts(), 1)
+		}, status(503), created)
+	})
 	t.Run("at the very end of the wait", func(t *testing.T) {
 		bubble(t, func(t *testing.T, r *rig) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -444,6 +477,21 @@ func TestCase_CTX_8(t *testing.T) {
 			assert.LessOrEqual(t, r.count(), 2)
 		}, status(503), created)
 	})
+}
+
+// silentContext ends without waking anybody.
+type silentContext struct {
+	context.Context
+	done atomic.Bool
+}
+
+func (c *silentContext) Done() <-chan struct{} { return nil }
+
+func (c *silentContext) Err() error {
+	if c.done.Load() {
+		return context.Canceled
+	}
+	return nil
 }
 
 // golang/go#45818: the caller's deadline is a net.Error with Timeout and
@@ -536,7 +584,7 @@ func TestCase_CTX_11(t *testing.T) {
 			time.AfterFunc(time.Millisecond, cancel)
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://api/", nil)
 			require.NoError(t, err)
-			_, err = tr.RoundTrip(req) //nolint:bodyclose // there is none
+			_, err = tr.RoundTrip(req)
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("%v", err)
 			}
@@ -577,7 +625,7 @@ func TestCase_CTX_11_Waiting(t *testing.T) {
 			wg.Go(func() {
 				req, err := http.NewRequestWithContext(idem.WithIntent(ctx, idem.Open()), http.MethodPost, "http://api/", nil)
 				assert.NoError(t, err)
-				_, err = tr.RoundTrip(req) //nolint:bodyclose // there is none
+				_, err = tr.RoundTrip(req)
 				assert.ErrorIs(t, err, context.Canceled)
 			})
 		}

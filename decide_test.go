@@ -649,45 +649,65 @@ func FuzzDecide(f *testing.F) {
 		}
 		v := decide(&c, h, e)
 
-		check := func(ok bool, what string) {
-			t.Helper()
-			if !ok {
-				t.Errorf("%s\nhistory %+v\nended %+v\nverdict %+v", what, h, e, v)
-			}
+		again := decide(&c, h, e)
+		for _, broken := range slices.Concat(brokenRules(&c, h, e, v), brokenRetryRules(&c, h, e, v)) {
+			t.Errorf("%s\nhistory %+v\nended %+v\nverdict %+v", broken, h, e, v)
 		}
-		final := []contract.Meaning{contract.Mismatch, contract.Done, contract.KeyRefused, contract.Final, contract.Settled}
-		check(v == decide(&c, h, e) || v.reason != nil, "the same input gives another verdict")
-		check(!v.retry || v.reason == nil, "both retry and reason")
-		check(v.retry || v.reason != nil || e.how == answered, "stopped without an answer and without a reason")
-		check(v.wait >= 0, "a negative wait")
-		if e.how != answered {
-			check(v.answer == noAnswer, "no answer says something about the effect")
-		} else {
-			check(v.answer != refused || c.Refuses(e.status) && e.status < 500, "a refusal that is not listed")
-			check(v.answer != settled || e.status < 300 || e.replay == Replayed || e.means == contract.Settled || e.means == contract.Done, "settled without a ground")
-			check(e.status < 300 || e.status >= 400 || e.means != contract.Unclassified || v.answer == noAnswer, "a redirect as an answer")
+		if v.retry != again.retry || v.wait != again.wait || v.answer != again.answer || (v.reason == nil) != (again.reason == nil) {
+			t.Errorf("the same input gives another verdict: %+v, then %+v", v, again)
 		}
-		if !v.retry {
-			return
-		}
-		wait, byServer := retryAfter(e.header, h.now)
-		check(h.attempt < h.limit, "an attempt too many")
-		check(v.answer != settled && v.answer != decided, "asked again after a decision")
-		check(e.how != callerDone && e.how != bodyFailed && e.how != permanent, "asked again after what is final")
-		check(h.repeatable || e.how == unsent, "an unkeyed write is repeated that may have been sent")
-		check(e.status != 422 || e.means == contract.InProgress || e.means == contract.Transient, "a 422 is repeated without a code")
-		check(e.status != 409 || h.keyed || e.advice == contract.AdviseRetry || e.means == contract.Transient, "an unkeyed 409 is repeated")
-		check(e.replay != Replayed, "a stored answer is asked for again")
-		check(e.advice != contract.AdviseStop, "the server said no")
-		check(!slices.Contains(final, e.means), "the contract said no")
-		check(e.how != answered || e.status >= 400 || e.means != contract.Unclassified, "a success is repeated")
-		check(!byServer || v.wait >= wait, "sooner than asked")
-		check(!byServer || wait <= h.maxWait, "longer than MaxRetryAfter")
-		check(byServer || v.wait >= h.bound/2, "sooner than the own wait")
-		check(v.wait >= c.Gap, "sooner than the contract's Gap")
-		longest := max(wait, h.bound, c.Gap)
-		check(v.wait-longest <= min(longest/10+1, time.Second), "too much jitter")
-		check(h.deadline.IsZero() || v.wait < h.deadline.Sub(h.now), "a wait into the deadline")
-		check(h.windowEnd.IsZero() || v.wait < h.windowEnd.Sub(h.now), "a wait into the window's end")
 	})
+}
+
+// rules collects what does not hold.
+type rules []string
+
+func (r *rules) must(ok bool, broken string) {
+	if !ok {
+		*r = append(*r, broken)
+	}
+}
+
+// brokenRules returns which of the rules that hold for any verdict v breaks.
+func brokenRules(c *contract.Contract, h history, e ended, v verdict) (r rules) {
+	r.must(!v.retry || v.reason == nil, "both retry and reason")
+	r.must(v.retry || v.reason != nil || e.how == answered, "stopped without an answer and without a reason")
+	r.must(v.wait >= 0, "a negative wait")
+	if e.how != answered {
+		r.must(v.answer == noAnswer, "no answer says something about the effect")
+		return r
+	}
+	r.must(v.answer != refused || c.Refuses(e.status) && e.status < 500, "a refusal that is not listed")
+	r.must(v.answer != settled || e.status < 300 || e.replay == Replayed || e.means == contract.Settled || e.means == contract.Done, "settled without a ground")
+	r.must(e.status < 300 || e.status >= 400 || e.means != contract.Unclassified || v.answer == noAnswer, "a redirect as an answer")
+	r.must(!errors.Is(v.reason, ErrMismatch) || h.keyed, "a mismatch without a key")
+	return r
+}
+
+// brokenRetryRules returns which of the rules on another attempt v breaks.
+func brokenRetryRules(c *contract.Contract, h history, e ended, v verdict) (r rules) {
+	if !v.retry {
+		return nil
+	}
+	r.must(h.attempt < h.limit, "an attempt too many")
+	r.must(v.answer != settled && v.answer != decided, "asked again after a decision")
+	r.must(e.how != callerDone && e.how != bodyFailed && e.how != permanent, "asked again after what is final")
+	r.must(h.repeatable || e.how == unsent, "an unkeyed write is repeated that may have been sent")
+	r.must(e.status != 422 || e.means == contract.InProgress || e.means == contract.Transient, "a 422 is repeated without a code")
+	r.must(e.status != 409 || h.keyed || e.advice == contract.AdviseRetry || e.means == contract.Transient, "an unkeyed 409 is repeated")
+	r.must(e.replay != Replayed, "a stored answer is asked for again")
+	r.must(e.advice != contract.AdviseStop, "the server said no")
+	r.must(!slices.Contains([]contract.Meaning{contract.Mismatch, contract.Done, contract.KeyRefused, contract.Final, contract.Settled}, e.means), "the contract said no")
+	r.must(e.how != answered || e.status >= 400 || e.means != contract.Unclassified, "a success is repeated")
+
+	wait, byServer := retryAfter(e.header, h.now)
+	longest := max(wait, h.bound, c.Gap)
+	r.must(!byServer || v.wait >= wait, "sooner than asked")
+	r.must(!byServer || wait <= h.maxWait, "longer than MaxRetryAfter")
+	r.must(byServer || v.wait >= h.bound/2, "sooner than the own wait")
+	r.must(v.wait >= c.Gap, "sooner than the contract's Gap")
+	r.must(v.wait-longest <= min(longest/10+1, time.Second), "too much jitter")
+	r.must(h.deadline.IsZero() || v.wait < h.deadline.Sub(h.now), "a wait into the deadline")
+	r.must(h.windowEnd.IsZero() || v.wait < h.windowEnd.Sub(h.now), "a wait into the window's end")
+	return r
 }

@@ -3,6 +3,7 @@ package idem
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -52,6 +53,14 @@ func TestReplay_Text(t *testing.T) {
 	require.Error(t, got.UnmarshalText([]byte("answered")))
 	assert.Equal(t, Replayed, got)
 	assert.Equal(t, "9", Replay(9).String())
+}
+
+func TestResultOf_Foreign(t *testing.T) {
+	assert.Zero(t, ResultOf(nil))
+	assert.Zero(t, ResultOf(&http.Response{StatusCode: 200}))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/", nil)
+	require.NoError(t, err)
+	assert.Zero(t, ResultOf(&http.Response{StatusCode: 200, Request: req}))
 }
 
 // What happens to a ledger, one event after the other.
@@ -217,6 +226,7 @@ func TestLedger(t *testing.T) {
 		// answers that needed no send
 		{"stored", false, []ledgerEvent{called(stored(201))}, Answered, 201},
 		{"stored, with a past", true, []ledgerEvent{called(stored(402))}, Answered, 402},
+		{"stored, then 402", false, []ledgerEvent{called(stored(201)), called(tries402)}, Answered, 201},
 		{"lost, then stored", false, []ledgerEvent{called(triesLost), called(stored(200))}, Answered, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {

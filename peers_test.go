@@ -2,7 +2,6 @@ package idem_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -258,7 +257,7 @@ func TestPeers_CutBodyIsAskedForAgain(t *testing.T) {
 		_, _, err := r.post(t.Context(), idem.Open(), "a")
 		e := theError(t, err)
 		assert.ErrorIs(t, err, idem.ErrExhausted)
-		assert.True(t, errors.Is(err, io.ErrUnexpectedEOF))
+		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		assert.Equal(t, 3, e.Attempts)
 		assert.Equal(t, 200, e.Status)
 		r.oneKey()
