@@ -285,9 +285,15 @@ func wires() []wire {
 			marks: []mark{unmarked}, keeps: below500,
 		},
 		{
-			name: "smartretry", header: "Idempotency-Key", sent: wireKey, longest: 255, methods: "POST", window: day,
-			answers: []answer{{409, `{"code":"IDEMPOTENCY_CONFLICT"}`, mismatch}, {503, `{"code":"RESOURCE_LOCKED"}`, none}},
-			marks:   []mark{unmarked}, keeps: below500,
+			name: "smartretry", header: "Idempotency-Key", sent: wireKey, longest: 255, refuses: []string{"a.b", "a:b"}, takes: []string{"a-b_C0"}, methods: "POST", window: day,
+			answers: []answer{
+				{409, `{"code":"IDEMPOTENCY_CONFLICT"}`, mismatch},
+				{503, `{"code":"RESOURCE_LOCKED"}`, progress},
+				{503, `{"error":"RESOURCE_LOCKED"}`, progress},
+				{503, `{"error":{"code":"RESOURCE_LOCKED"}}`, progress},
+				{503, ``, none},
+			},
+			marks: []mark{{header("Idempotency-Replayed", "true"), true, true}, {header("Idempotency-Replayed", "false"), false, true}, fresh}, keeps: below500,
 		},
 		{
 			name: "solidgate", header: "Idempotency-Key", sent: wireKey, longest: 255, methods: "POST", window: unpublished,
@@ -498,7 +504,7 @@ func TestWhoseMarkIsTrusted(t *testing.T) {
 		"openbankinguk": "", "paypal": "", "solidgate": "", "worldline": "",
 		"chargebee": "Chargebee-Idempotency-Replayed", "easypay": "Idempotency-Replay", "epay": "Idempotent-Replayed",
 		"flutterwave": "X-Idempotency-Cache-Hit", "increase": "Idempotent-Replayed", "mollie": "Idempotent-Replayed",
-		"ppro": "Request-Idempotency", "stripe": "Idempotent-Replayed", "whop": "Idempotent-Replayed",
+		"ppro": "Request-Idempotency", "smartretry": "Idempotency-Replayed", "stripe": "Idempotent-Replayed", "whop": "Idempotent-Replayed",
 	}
 	for _, c := range contract.All() {
 		want, ok := trusted[c.Name]
