@@ -1,8 +1,10 @@
 package mockserver
 
 import (
+	"bufio"
 	"bytes"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -170,6 +172,19 @@ func (w *recorder) Flush() {
 	}
 	w.body.Reset()
 	_ = http.NewResponseController(w.x.w).Flush()
+}
+
+// Hijack gives the handler the connection, where no answer is kept and the
+// protocol allows it: for an upgrade.
+func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.whole || w.x.cut {
+		return nil, nil, http.ErrNotSupported
+	}
+	c, rw, err := http.NewResponseController(w.x.w).Hijack()
+	if err == nil {
+		w.x.cut = true
+	}
+	return c, rw, err
 }
 
 func (w *recorder) answer() *answer {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -109,17 +110,20 @@ func (s *Server) replay(c *claim, key string) *answer {
 	if s.kind.Repeat != 0 {
 		a.status = s.kind.Repeat
 	}
-	s.mark(a.header, true, key)
+	s.mark(a.status, a.header, true, key)
 	return &a
 }
 
 // mark sets the headers by which the contract tells a replay from a first
 // answer: its first marker, as a server has one.
-func (s *Server) mark(h http.Header, replayed bool, key string) {
+func (s *Server) mark(status int, h http.Header, replayed bool, key string) {
 	if len(s.contract.Replayed) == 0 {
 		return
 	}
 	m := s.contract.Replayed[0]
+	if m.Success && (status < 200 || status > 299) {
+		return
+	}
 	s.answers++
 	switch {
 	case m.DiffersFrom != "": // Original-Request and Request-Id
@@ -220,16 +224,7 @@ func (s *Server) keyOf(h http.Header, body []byte) string {
 // wireKey returns the key in its wire form.
 func (s *Server) wireKey(h http.Header, body []byte) (string, error) {
 	if s.contract.Place == contract.InBody {
-		var member any
-		if json.Unmarshal(body, &member) != nil {
-			return "", nil
-		}
-		for name := range strings.SplitSeq(s.contract.Header, ".") {
-			object, _ := member.(map[string]any)
-			member = object[name]
-		}
-		value, _ := member.(string)
-		return value, nil
+		return s.contract.FromBody(body)
 	}
 	switch values := h.Values(s.contract.Header); len(values) {
 	case 0:
@@ -237,7 +232,7 @@ func (s *Server) wireKey(h http.Header, body []byte) (string, error) {
 	case 1:
 		return values[0], nil
 	default:
-		return "", fmt.Errorf("mockserver: there are %d keys", len(values))
+		return "", errors.New("mockserver: there is more than one key")
 	}
 }
 

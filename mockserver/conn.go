@@ -134,15 +134,16 @@ func (c *conn) sever(f clause, stream uint32, out *answer) {
 	case f.action == "raw":
 		c.put(stream, []byte(f.raw))
 	case f.action == "cut" && f.at == Head:
-		b := headers(stream, 0, statusOK())
-		if !h2 {
-			b = out.bytes(false)
-			b = b[:len(b)-len(out.body)]
+		head := out.bytes(false)
+		head = head[:len(head)-len(out.body)]
+		if h2 { // never the whole frame
+			head = headers(stream, 0, statusOK())
+			f.after = min(f.after, len(head)-1)
 		}
 		if f.after < 0 {
-			f.after = len(b) / 2
+			f.after = len(head) / 2
 		}
-		c.put(stream, b[:min(f.after, len(b))])
+		c.put(stream, head[:min(f.after, len(head))])
 	}
 	if f.reset || f.action == "reset" {
 		c.rst()
@@ -182,6 +183,18 @@ func (c *conn) rst() {
 	if c.mode.CompareAndSwap(open, broken) {
 		reset(c.raw)
 		_ = c.Close()
+	}
+}
+
+// awaitFirst waits for the first byte, or for the end of the first request of
+// HTTP/2, whose clients write a request in pieces.
+func (c *conn) awaitFirst() {
+	b := make([]byte, 4096)
+	for {
+		_, err := c.read(b)
+		if err != nil || c.frames == nil || !c.frames.on() || c.frames.complete {
+			return
+		}
 	}
 }
 

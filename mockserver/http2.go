@@ -34,11 +34,12 @@ const (
 // streams that a fault has ended. A connection that does not begin with the
 // preface of HTTP/2 passes as it is.
 type frames struct {
-	proto   atomic.Uint32 // unknown, http1, http2
-	in, out []byte        // read but not yet whole; whole but not yet taken
-	last    uint32        // the newest stream
-	opening bool          // the header block being read opens a stream
-	settled chan struct{} // closed when the client has confirmed our settings
+	proto    atomic.Uint32 // unknown, http1, http2
+	in, out  []byte        // read but not yet whole; whole but not yet taken
+	last     uint32        // the newest stream
+	opening  bool          // the header block being read opens a stream
+	complete bool          // a request was read whole
+	settled  chan struct{} // closed when the client has confirmed our settings
 
 	// The rest is guarded by conn.wmu.
 	cond  *sync.Cond
@@ -110,6 +111,9 @@ func (f *frames) take() {
 // inbound returns the frame as http.Server is to see it.
 func (f *frames) inbound(fr []byte) []byte {
 	kind, flags, id := fr[3], fr[4], streamOf(fr)
+	if (kind == headersFrame || kind == data) && flags&endStream != 0 {
+		f.complete = true
+	}
 	switch kind {
 	case settings:
 		if flags&endStream != 0 {

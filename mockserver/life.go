@@ -73,7 +73,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else if v.answer != nil {
 		x.send(v.answer)
 	}
-	if x.conn == nil && x.cut || x.dead() {
+	// On HTTP/2 a head that is written but not sent would spoil the compression of
+	// the heads of other streams.
+	if x.cut && (x.conn == nil || x.stream != 0) || x.dead() {
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -116,7 +118,7 @@ func (x *life) perform() (*answer, bool) {
 	}
 	if guarded {
 		s.mu.Lock()
-		s.mark(a.header, false, x.rec.Key)
+		s.mark(a.status, a.header, false, x.rec.Key)
 		s.mu.Unlock()
 		s.settle(x, a)
 	}

@@ -101,7 +101,7 @@ func (s *Server) stall(ctx context.Context, f clause, held *hold) error {
 // meet returns the faults at a point of the connection, and notes that it was
 // reached.
 func (s *Server) meet(p *dialPlan, at Point) (due []clause, held *hold) {
-	if p == nil {
+	if p == nil || !p.touches() {
 		return nil, nil
 	}
 	s.mu.Lock()
@@ -194,6 +194,9 @@ func (s *Server) accept(l net.Listener) {
 // welcome lets a connection through its faults and hands it to http.Server.
 func (s *Server) welcome(raw net.Conn) {
 	c := &conn{Conn: raw, raw: raw, s: s, closed: make(chan struct{})}
+	if s.http2 {
+		c.frames = newFrames(&c.wmu)
+	}
 	if !s.addConn(c) {
 		_ = raw.Close()
 		return
@@ -211,8 +214,8 @@ func (s *Server) welcome(raw net.Conn) {
 			reset(raw)
 			_ = c.Close()
 			return
-		case "drop", "reset": // at the first byte: net/http itself races with an earlier end
-			_, _ = raw.Read(make([]byte, 1))
+		case "drop", "reset": // not before the first byte: net/http itself races with that
+			c.awaitFirst()
 			if f.action == "reset" {
 				reset(raw)
 			}
@@ -230,9 +233,6 @@ func (s *Server) welcome(raw net.Conn) {
 		}
 		state := t.ConnectionState()
 		c.Conn, c.state = t, &state
-	}
-	if s.http2 {
-		c.frames = newFrames(&c.wmu)
 	}
 	select {
 	case s.ready.conns <- c:
