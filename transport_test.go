@@ -53,7 +53,7 @@ func TestTransport_TracelessBase(t *testing.T) {
 		"dial, one byte read":     {dial, 1, idem.OutcomeUnknown, 4},
 		"dial, all read":          {dial, 5, idem.OutcomeUnknown, 4},
 		"DNS":                     {&net.DNSError{Err: "no such host", IsNotFound: true}, 0, idem.NotExecuted, 3},
-		"DNS, read":               {&net.DNSError{Err: "no such host", IsNotFound: true}, 5, idem.OutcomeUnknown, 3},
+		"DNS, read":               {&net.DNSError{Err: "no such host", IsNotFound: true}, 5, idem.OutcomeUnknown, 4},
 		"read error":              {&net.OpError{Op: "read", Net: "tcp", Err: errors.New("reset")}, 0, idem.OutcomeUnknown, 4},
 		"write error":             {&net.OpError{Op: "write", Net: "tcp", Err: errors.New("reset")}, 0, idem.OutcomeUnknown, 4},
 		"EOF":                     {io.EOF, 0, idem.OutcomeUnknown, 4},
