@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -193,35 +194,44 @@ func TestSends_Bound(t *testing.T) {
 // again, is refused, and reports "dial: connection refused" after one effect.
 func TestSends_ResendRefusedIsUnknown(t *testing.T) {
 	for _, attempts := range []int{1, 3} {
-		t.Run(fmt.Sprint(attempts), func(t *testing.T) {
-			bubble(t, func(t *testing.T, r *rig) {
-				r.transport.MaxAttempts = attempts
-				gone := func(s *server, w http.ResponseWriter, q *http.Request, h hit) {
-					s.exec(h)
-					r.net.mu.Lock()
-					delete(r.net.hosts, "api:80")
-					r.net.mu.Unlock()
-					panic(http.ErrAbortHandler)
-				}
-				warmFor(t, r, 1, onPooled(gone, status(204)))
-				in := idem.Open()
-				_, _, err := r.post(t.Context(), in, "{}")
-				e := theError(t, err)
-				var op *net.OpError
-				require.ErrorAs(t, err, &op)
-				require.Equal(t, "dial", op.Op)
-				require.Equal(t, 1, r.count())
-				require.Equal(t, 1, r.done())
-				require.Equal(t, 1, e.Sends)
-				require.Equal(t, attempts, e.Attempts)
-				require.Equal(t, idem.OutcomeUnknown, e.Outcome)
-				require.Equal(t, idem.OutcomeUnknown, in.Outcome())
-				require.NotContains(t, e.Error(), "never sent")
-				for _, a := range in.Attempts() {
-					require.Equal(t, idem.OutcomeUnknown, a.Outcome)
-				}
+		for _, kind := range []string{"body", "no body", "file"} {
+			t.Run(fmt.Sprint(attempts, kind), func(t *testing.T) {
+				bubble(t, func(t *testing.T, r *rig) {
+					r.transport.MaxAttempts = attempts
+					gone := func(s *server, w http.ResponseWriter, q *http.Request, h hit) {
+						s.exec(h)
+						r.net.mu.Lock()
+						delete(r.net.hosts, "api:80")
+						r.net.mu.Unlock()
+						panic(http.ErrAbortHandler)
+					}
+					warmFor(t, r, 1, onPooled(gone, status(204)))
+					in := idem.Open()
+					var body io.Reader
+					switch kind {
+					case "body":
+						body = strings.NewReader("{}")
+					case "file":
+						body = tempFile(t, []byte("{}"), 0)
+					}
+					_, _, err := r.send(keyedPost(t, in, "http://api/charges", body))
+					e := theError(t, err)
+					var op *net.OpError
+					require.ErrorAs(t, err, &op)
+					require.Equal(t, "dial", op.Op)
+					require.Equal(t, 1, r.count())
+					require.Equal(t, 1, r.done())
+					require.Equal(t, 1, e.Sends)
+					require.Equal(t, attempts, e.Attempts)
+					require.Equal(t, idem.OutcomeUnknown, e.Outcome)
+					require.Equal(t, idem.OutcomeUnknown, in.Outcome())
+					require.NotContains(t, e.Error(), "never sent")
+					for _, a := range in.Attempts() {
+						require.Equal(t, idem.OutcomeUnknown, a.Outcome)
+					}
+				})
 			})
-		})
+		}
 	}
 	t.Run("never sent at all", func(t *testing.T) {
 		bubble(t, func(t *testing.T, r *rig) {
