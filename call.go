@@ -47,10 +47,12 @@ type call struct {
 	first   attempt // backs the first one
 	ended   ended   // the last attempt
 	verdict verdict
-	resp    *http.Response // to hand over
-	partial []byte         // of an answer that was cut
-	waiting bool           // the loop is in a wait
-	seeded  bool           // the loop knows of the first attempt
+	resp    *http.Response  // to hand over
+	failed  *Error          // what the loop returned
+	layered context.Context // what the layers passed on: a child of the call, or the call
+	partial []byte          // of an answer that was cut
+	waiting bool            // the loop is in a wait
+	seeded  bool            // the loop knows of the first attempt
 
 	running  bool // counted in book
 	finished bool
@@ -185,6 +187,10 @@ func (c *call) findKey() error {
 			return because(ErrCrossOrigin, "from %s to %s", from, to)
 		}
 	case !has && carried == "":
+		if previous != nil && !previous.keyed() { // to its caller, one request
+			c.book, c.about = previous.book, previous.about
+			c.attempts, c.sent = previous.attempts, previous.sent
+		}
 		return nil
 	case !has:
 		key, err := k.Unwire(carried)
@@ -315,18 +321,37 @@ func (c *call) throughLayers(next http.RoundTripper) (*http.Response, error) {
 		if resp != nil && resp.Body != nil {
 			_ = resp.Body.Close()
 		}
-		if _, ok := errors.AsType[*Error](err); !ok {
-			c.verdict.reason = err
-			err = c.failure()
-		}
-		return nil, err
+		return nil, c.layersError(err)
 	case resp == nil:
-		c.verdict.reason = errors.New("idem: a Layer returned neither a response nor an error")
-		return nil, c.failure()
+		return nil, c.layersError(errors.New("idem: a Layer returned neither a response nor an error"))
 	case c.attempts == 0: // from the layer's own store
 		c.fromStore(resp)
 	}
 	return resp, nil
+}
+
+// layersError brings the error of a layer into form. The loop's own passes. What
+// another *Error says of the outcome is what the layer's store knows.
+func (c *call) layersError(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case ok && e == c.failed:
+		return err
+	case ok:
+		switch e.Outcome {
+		case OutcomeUnknown:
+			c.book.disown()
+		case Answered:
+			c.book.settle(e.Status)
+		}
+		c.verdict.reason, c.ended.err = e.Reason, e.Last
+		if e.Header != nil {
+			c.ended.header = e.Header
+		}
+	default:
+		c.verdict.reason = err
+	}
+	return c.failure()
 }
 
 // fromStore takes the answer of a layer that did not send.
@@ -349,6 +374,7 @@ func (c *call) succeeded() bool { return succeeded(c.ended.status, c.ended.means
 // the headers.
 func (c *call) loop(req *http.Request) (*http.Response, error) {
 	c.firstNumber = c.attempts + 1
+	c.layered = req.Context()
 	c.once(req)
 	if c.verdict.retry {
 		c.repeat(req)
@@ -356,7 +382,8 @@ func (c *call) loop(req *http.Request) (*http.Response, error) {
 	if c.resp != nil {
 		return c.resp, nil
 	}
-	return nil, c.failure()
+	c.failed = c.failure()
+	return nil, c.failed
 }
 
 // repeat runs go-retryablehttp's loop, seeded with the attempt already made. The
@@ -393,9 +420,9 @@ func (c *call) repeat(req *http.Request) {
 // ends with the old Request.Cancel.
 func (c *call) untilDone() (context.Context, func()) {
 	if c.original.Cancel == nil { //nolint:staticcheck // http.Client.Timeout still sets it
-		return c.Context, func() {}
+		return c.layered, func() {}
 	}
-	ctx, cancel := context.WithCancel(c.Context)
+	ctx, cancel := context.WithCancel(c.layered)
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -408,10 +435,13 @@ func (c *call) untilDone() (context.Context, func()) {
 	return ctx, func() { cancel(); <-gone }
 }
 
-// done returns why the caller wants no more, or nil.
+// done returns why the caller, or a layer, wants no more, or nil.
 func (c *call) done() error {
-	if c.Err() != nil {
+	switch {
+	case c.Err() != nil:
 		return causeOf(c.Context)
+	case c.layered != nil && c.layered.Err() != nil:
+		return causeOf(c.layered)
 	}
 	select {
 	case <-c.original.Cancel: //nolint:staticcheck // http.Client.Timeout still sets it
@@ -496,10 +526,12 @@ func (c *call) tell(a Attempt) {
 	}
 }
 
-// stampFirstSent writes the time of the first send, where the contract asks.
+// stampFirstSent writes the earliest time at which the key can have been sent,
+// where the contract asks for that. It is the same on every attempt, and in every
+// process that knows the Intent by the same name.
 func (c *call) stampFirstSent(h http.Header) {
 	if name := c.settings.contract.FirstSentHeader; name != "" && c.keyed() {
-		h.Set(name, c.book.firstSend().UTC().Format(http.TimeFormat))
+		h.Set(name, c.in.sentSince(c.book.firstSend()).UTC().Format(http.TimeFormat))
 	}
 }
 
@@ -512,7 +544,7 @@ func (c *call) decide(e ended) verdict {
 		now: now, maxWait: c.settings.maxRetryAfter, windowEnd: c.windowEnd(now),
 		bound: c.settings.backoff(c.attempts), draw: rand.Float64(),
 	}
-	h.deadline, _ = c.Deadline()
+	h.deadline, _ = c.layered.Deadline()
 	if c.body.once {
 		h.cannotRepeat = because(ErrNotRepeatable, "%s", c.body.whyOnce)
 	}
@@ -556,7 +588,7 @@ func (c *call) refuse(reason error) error {
 	switch {
 	case errors.Is(reason, ErrCrossOrigin), c.done() != nil && errors.Is(reason, cmp.Or(c.Err(), context.Canceled)):
 	default:
-		e.Outcome = NotExecuted
+		e.Outcome, e.Status = NotExecuted, 0
 	}
 	return e
 }

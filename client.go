@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/idem-go/idem/contract"
 )
@@ -34,10 +35,10 @@ type Config struct {
 // NewClient; the zero Client returns an error from every call. It is safe for
 // concurrent use and cannot be changed.
 type Client struct {
-	base   *url.URL
-	header http.Header
-	http   *http.Client
-	keys   contract.Contract
+	base    *url.URL
+	header  http.Header
+	http    *http.Client
+	timeout time.Duration // of an attempt; negative: none
 }
 
 // NewClient returns a Client. It checks everything and returns all faults at
@@ -63,7 +64,7 @@ func NewClient(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		base: base, header: cfg.Header.Clone(), keys: resolved.contract,
+		base: base, header: cfg.Header.Clone(), timeout: resolved.attemptTimeout,
 		http: &http.Client{Transport: transport, CheckRedirect: checkRedirect(resolved.contract)},
 	}, nil
 }
@@ -135,13 +136,14 @@ func (c *Client) Call(ctx context.Context, in *Intent, method, path string, body
 	defer func() { _ = resp.Body.Close() }()
 	res := ResultOf(resp)
 	made := callOf(resp.Request.Context())
+	text := &patientReader{body: resp.Body, timeout: c.timeout}
 	if made.succeeded() {
-		if err := decode(resp, out); err != nil {
+		if err := decode(resp, text, out); err != nil {
 			return res, &Error{Result: res, Last: err, Header: resp.Header}
 		}
 		return res, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	data, err := io.ReadAll(io.LimitReader(text, maxErrorBody))
 	e := &Error{
 		Result: res, Reason: made.verdict.reason, Last: err,
 		Header: resp.Header, Body: data, Problem: parseProblem(resp.Header, data),
@@ -158,12 +160,36 @@ func refusal(err error) (Result, error) {
 	return res, &Error{Result: res, Reason: err}
 }
 
+// A patientReader reads a body that Call could not read inside the attempt, and
+// waits for each piece of it as long as an attempt may take.
+type patientReader struct {
+	body    io.ReadCloser
+	timeout time.Duration // negative: without end
+}
+
+func (p *patientReader) Read(b []byte) (int, error) {
+	if _, here := p.body.(*memory); here || p.timeout <= 0 {
+		return p.body.Read(b)
+	}
+	late := make(chan struct{})
+	timer := time.AfterFunc(p.timeout, func() {
+		close(late)
+		_ = p.body.Close()
+	})
+	n, err := p.body.Read(b)
+	if !timer.Stop() && err != nil {
+		<-late
+		err = attemptTimeoutError(p.timeout)
+	}
+	return n, err
+}
+
 // decode reads JSON into out. An answer without a body leaves out as it is.
-func decode(resp *http.Response, out any) error {
+func decode(resp *http.Response, body io.Reader, out any) error {
 	if out == nil || resp.StatusCode == http.StatusNoContent || resp.ContentLength == 0 {
 		return nil
 	}
-	dec := json.NewDecoder(resp.Body)
+	dec := json.NewDecoder(body)
 	switch err := dec.Decode(out); {
 	case errors.Is(err, io.EOF): // no value has begun
 		return nil

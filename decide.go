@@ -52,7 +52,7 @@ func decide(c *contract.Contract, h history, e ended) verdict {
 		if wait >= left {
 			return verdict{wait: wait, answer: v.answer, reason: &waitTooLongError{wait: wait, limit: max(left, 0), what: end.what, deadline: !end.expire, window: end.expire}}
 		}
-		if wait+jitter >= left {
+		if jitter >= left-wait {
 			jitter = 0
 		}
 	}

@@ -92,7 +92,9 @@
 // ([ErrCrossOrigin]): sending it there, with or without its key, is how two
 // effects come about. [Client] does not follow 301, 302 and 303 from such a
 // write; a bare http.Client does, with a GET that carries no key and whose
-// answer is not that of the write.
+// answer is not that of the write. Of other headers http.Client takes only
+// Authorization and Cookie off on the way to another host: a secret in a header
+// of another name follows a redirected GET there.
 //
 // # Keys
 //

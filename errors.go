@@ -142,9 +142,16 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// plain is the text of err in one line without our prefix.
+// plain is the text of err in one line, without our prefix; joined errors are
+// separated by semicolons.
 func plain(err error) string {
-	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "idem: ")
+	var parts []string
+	for line := range strings.Lines(err.Error()) {
+		if part := strings.TrimPrefix(strings.Join(strings.Fields(line), " "), "idem: "); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Unwrap returns Reason and Last, where set.

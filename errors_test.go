@@ -369,6 +369,6 @@ func TestErrors_CauseOfManyLines(t *testing.T) {
 		cancel(errors.New("one\n\ttwo\r\nthree"))
 		_, _, err := r.post(ctx, idem.Open(), "{}")
 		require.NotContains(t, theError(t, err).Error(), "\n")
-		require.Contains(t, theError(t, err).Error(), "one two three")
+		require.Contains(t, theError(t, err).Error(), "one; two; three")
 	}, created)
 }

@@ -41,10 +41,11 @@ type Intent struct {
 	children map[string]*Intent
 	calls    int
 	seed     maphash.Seed
-	bound    bool   // to a request with the hash quick
-	quick    uint64 // in-process hash of method, URL and body
-	sha      string // fingerprint that can be written down; empty: not known
-	written  bool   // State was taken: keep sha up to date
+	bound    bool      // to a request with the hash quick
+	quick    uint64    // in-process hash of method, URL and body
+	sha      string    // fingerprint that can be written down; empty: not known
+	written  bool      // State was taken: keep sha up to date
+	saved    time.Time // the Since of the first State that was taken before the first send
 	attempts []Attempt
 	first    [1]Attempt // backs attempts: most Intents need one
 }
@@ -174,6 +175,19 @@ func (in *Intent) Attempts() []Attempt {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return append([]Attempt(nil), in.attempts...)
+}
+
+// sentSince returns the earliest time at which the key can have been sent, given
+// when this process first sent it.
+func (in *Intent) sentSince(first time.Time) time.Time {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, t := range []time.Time{in.since, in.saved} {
+		if !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
 }
 
 func (in *Intent) record(a Attempt) {

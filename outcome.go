@@ -195,6 +195,13 @@ func (l *ledger) settle(status int) {
 	l.settled, l.status = true, status
 }
 
+// disown notes that others may have sent with the same key.
+func (l *ledger) disown() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.past, l.stands = true, false
+}
+
 // firstSend returns when the first send was, or may have been; zero: never.
 func (l *ledger) firstSend() time.Time {
 	l.mu.Lock()

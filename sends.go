@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http/httptrace"
@@ -10,8 +11,7 @@ import (
 	"sync"
 )
 
-// maxSends bounds how often one attempt may go out; one more may be on its way
-// when the attempt is ended for it. net/http sends a request
+// maxSends bounds how often one attempt may go out. net/http sends a request
 // again by itself: with a key once for each pooled connection that turns out to
 // be dead, and on HTTP/2 without end and without a key when the server disowns
 // the stream (REFUSED_STREAM, PROTOCOL_ERROR, GOAWAY; golang/go#52459).
@@ -46,7 +46,7 @@ func (s *sends) trace(ctx context.Context, a *attempt) context.Context {
 				a.cancel(errTooManySends)
 			}
 		},
-		GotConn: func(httptrace.GotConnInfo) {
+		GotConn: func(info httptrace.GotConnInfo) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.traced = true
@@ -58,6 +58,9 @@ func (s *sends) trace(ctx context.Context, a *attempt) context.Context {
 			}
 			if s.got > maxSends {
 				a.cancel(errTooManySends)
+				if !isShared(info.Conn) {
+					_ = info.Conn.Close() // cancelling may come too late for what is handed out already
+				}
 			}
 		},
 		WroteHeaders: func() {
@@ -75,6 +78,12 @@ func (s *sends) trace(ctx context.Context, a *attempt) context.Context {
 		WroteRequest: func(httptrace.WroteRequestInfo) { a.restart() },
 	}
 	return httptrace.WithClientTrace(ctx, &s.hooks)
+}
+
+// isShared reports whether other requests are known to use the connection too.
+func isShared(conn net.Conn) bool {
+	t, ok := conn.(*tls.Conn)
+	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // seal ends the counting and returns how many sends the attempt made. cut says

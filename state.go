@@ -30,7 +30,12 @@ type State struct {
 // the way in, and the final response or error on the way out. It may answer
 // without calling next, and calls it at most once. It may change the context and
 // the headers of the request that it passes on, but not its method, URL, body
-// or key. next returns a response or an *Error, never both.
+// or key. When the context that it passes on ends, the call ends with its cause.
+// next returns a response or an *Error, never both. An *Error of the Layer's own
+// tells by its Outcome what the store knows, and the Intent takes that over:
+// OutcomeUnknown, that others may have sent; Answered, that there is an answer.
+// The body is read with GetBody. A hop of a redirect comes through the Layer
+// again, with Request.Response set; it is the same request.
 type Layer func(next http.RoundTripper) http.RoundTripper
 
 // State returns what to write down to go on in another process: before the
@@ -38,18 +43,22 @@ type Layer func(next http.RoundTripper) http.RoundTripper
 // that is taken before the first send says with Since "not sent before now".
 func (in *Intent) State() State {
 	in.mu.Lock()
+	defer in.mu.Unlock()
 	in.written = true
 	s := State{Key: in.Key(), Since: in.since, Fingerprint: in.sha}
-	in.mu.Unlock()
 	in.book.mu.Lock()
 	defer in.book.mu.Unlock()
 	if in.book.settled {
 		s.Outcome = Answered
 	}
-	if !in.book.firstSent.IsZero() {
+	switch {
+	case !in.book.firstSent.IsZero():
 		s.FirstSent = in.book.firstSent.Round(0)
-	} else if s.Since.IsZero() {
+	case s.Since.IsZero():
 		s.Since = time.Now().Round(0)
+		if in.saved.IsZero() {
+			in.saved = s.Since
+		}
 	}
 	return s
 }
@@ -60,14 +69,17 @@ func (in *Intent) State() State {
 // runs from the earliest of FirstSent and Since.
 //
 // around, if not nil, wraps every call with the Intent, below Transport.Around:
-// it is where a store binds, records and answers. The error matches
-// ErrInvalidKey if the key is not one; a State with neither time is an error.
+// it is where a store binds, records and answers. A State that says NotExecuted
+// is believed only with one: from a store that lets nobody else send, and knows
+// that nobody has. The error matches ErrInvalidKey if the key is not one; a State
+// with neither time is an error.
 func Resume(s State, around Layer) (*Intent, error) {
 	in := new(Intent)
 	if err := in.resume(s); err != nil {
 		return nil, err
 	}
 	in.around = around
+	in.book.past = around == nil || s.Outcome != NotExecuted
 	return in, nil
 }
 
