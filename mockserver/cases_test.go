@@ -238,7 +238,7 @@ func TestCase_MOCK_6(t *testing.T) {
 	c := s.Client()
 	met := make(chan int, len(faults))
 	var all sync.WaitGroup
-	for range len(faults) {
+	for range faults {
 		all.Go(func() { met <- postOrder(t, c, s, "", "{}").Status })
 	}
 	all.Wait()

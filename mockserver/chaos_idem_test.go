@@ -2,7 +2,6 @@ package mockserver_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -183,7 +182,7 @@ func kindsOf(t *testing.T, err error) map[string]int {
 	require.ErrorAs(t, err, &joined)
 	for _, e := range joined.Unwrap() {
 		var b *mockserver.Breach
-		require.True(t, errors.As(e, &b))
+		require.ErrorAs(t, e, &b)
 		kinds[b.Kind]++
 	}
 	return kinds

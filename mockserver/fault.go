@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -246,7 +247,11 @@ func (c *clause) set(option, value string) (err error) {
 	case "send":
 		c.send = number(1)
 	case "code":
-		c.code = uint32(number(0))
+		n, e := strconv.ParseUint(value, 10, 32)
+		if e != nil {
+			err = errors.New("a number from 0 on is wanted")
+		}
+		c.code = uint32(n)
 	case "text", "body":
 		c.raw = value
 	case "type":

@@ -245,29 +245,23 @@ func matches(err error) string {
 			list = append(list, is.name)
 		}
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		list = append(list, "OpError("+op.Op+")")
 	}
 	// The StreamError of net/http matches any struct of its shape.
-	var stream StreamError
-	if errors.As(err, &stream) {
+	if stream, ok := errors.AsType[StreamError](err); ok {
 		list = append(list, fmt.Sprintf("StreamError(%d)", stream.Code))
 	}
-	var record tls.RecordHeaderError
-	if errors.As(err, &record) {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		list = append(list, "RecordHeaderError")
 	}
-	var cert *tls.CertificateVerificationError
-	if errors.As(err, &cert) {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		list = append(list, "CertificateVerificationError")
 	}
-	var authority x509.UnknownAuthorityError
-	if errors.As(err, &authority) {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		list = append(list, "UnknownAuthorityError")
 	}
-	var ne net.Error
-	if errors.As(err, &ne) && ne.Timeout() {
+	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
 		list = append(list, "timeout")
 	}
 	return strings.Join(list, ", ")

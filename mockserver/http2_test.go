@@ -1,7 +1,6 @@
 package mockserver
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -44,7 +43,7 @@ func TestStreamsAreNotMixedUp(t *testing.T) {
 					fallthrough
 				default:
 					var stream StreamError
-					if assert.True(t, errors.As(got.Err, &stream), "%v", got.Err) {
+					if assert.ErrorAs(t, got.Err, &stream) {
 						assert.Equal(t, uint32(code), stream.Code)
 					}
 				}

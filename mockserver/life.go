@@ -47,7 +47,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.conn != nil {
 		r.TLS = x.conn.state
 	}
-	id, _ := strconv.Atoi(r.Header.Get(streamHeader))
+	id, _ := strconv.ParseUint(r.Header.Get(streamHeader), 10, 32)
 	x.stream = uint32(id)
 	stamp := r.Header.Get(stampHeader)
 	r.Header.Del(streamHeader)
@@ -134,8 +134,8 @@ func (x *life) work(guarded bool) (a *answer, ok bool) {
 	rec := &recorder{x: x, header: http.Header{}, whole: guarded}
 	defer func() {
 		if r := recover(); r != nil {
-			if r != http.ErrAbortHandler {
-				x.s.complain("mockserver: the handler panicked: %v\n%s", r, debug.Stack())
+			if r != http.ErrAbortHandler { //nolint:errorlint // the very value is the sign
+				x.s.complainf("mockserver: the handler panicked: %v\n%s", r, debug.Stack())
 			}
 			x.sever(clause{action: "drop"})
 			a, ok = nil, false

@@ -56,6 +56,14 @@ const (
 	Injected   Answer = "injected"   // from a scripted fault
 )
 
+// String returns the word, or "unanswered".
+func (a Answer) String() string {
+	if a == Unanswered {
+		return "unanswered"
+	}
+	return string(a)
+}
+
 // Requests returns the requests with this key in the order of their arrival,
 // those of every caller; the empty key means all requests of the server.
 func (s *Server) Requests(key string) []Request {

@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -102,7 +103,7 @@ func (c *memConn) RemoteAddr() net.Addr { return c.remote }
 
 func (c *memConn) Read(p []byte) (int, error) {
 	n, err := c.in.read(p)
-	if err != nil && err != io.EOF { // net.TCPConn does not wrap EOF either
+	if err != nil && !errors.Is(err, io.EOF) { // net.TCPConn does not wrap EOF either
 		err = opError("read", c.local, c.remote, err)
 	}
 	return n, err
@@ -129,10 +130,11 @@ func (c *memConn) CloseWrite() error {
 	return nil
 }
 
-// reset sends a RST: the peer reads what is left, then ECONNRESET.
+// reset sends a RST: the peer reads what is left, then ECONNRESET. The peer comes
+// first: whoever reads here wakes up and may close, and that must find the RST sent.
 func (c *memConn) reset() {
-	c.in.update(func(h *half) { h.rst, h.readerGone = true, true })
 	c.out.update(func(h *half) { h.rst, h.writerGone = true, true })
+	c.in.update(func(h *half) { h.rst, h.readerGone = true, true })
 }
 
 func (c *memConn) SetDeadline(t time.Time) error {

@@ -47,12 +47,10 @@ type chain struct {
 
 func chainOf(err error) (c chain) {
 	c.eof, c.closed, c.deadline = err == io.EOF, errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrDeadlineExceeded)
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		c.op, c.from, c.to = op.Op+" "+op.Net, op.Source != nil, op.Addr != nil
 	}
-	var sys *os.SyscallError
-	if errors.As(err, &sys) {
+	if sys, ok := errors.AsType[*os.SyscallError](err); ok {
 		c.call = sys.Syscall
 	}
 	_ = errors.As(err, &c.errno)

@@ -166,7 +166,7 @@ func (s *Server) listen(addr string) (net.Listener, error) {
 		s.memory = newMemory()
 		return s.memory, nil
 	}
-	l, err := net.Listen("tcp", addr)
+	l, err := new(net.ListenConfig).Listen(s.closed, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("mockserver: %w", err)
 	}

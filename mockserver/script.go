@@ -125,7 +125,7 @@ func (sc *Script) Sometimes(p float64, seed uint64, faults ...Fault) *Script {
 }
 
 func (sc *Script) steps(faults []Fault) []*step {
-	var steps []*step
+	steps := make([]*step, 0, len(faults))
 	for _, f := range faults {
 		clauses, err := f.parse()
 		for _, c := range clauses {
@@ -222,10 +222,7 @@ func ranks(r *http.Request, patterns []string) map[string]int {
 			_ = handle(mux, p) // it has been tried in On; what conflicts waits for its turn
 		}
 		_, first := mux.Handler(r)
-		i := slices.Index(left, first)
-		if i < 0 {
-			i = 0
-		}
+		i := max(0, slices.Index(left, first))
 		rank[left[i]] = len(rank)
 		left = slices.Delete(left, i, i+1)
 	}

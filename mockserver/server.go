@@ -39,7 +39,7 @@ type Config struct {
 // TB is what New needs of a [testing.TB].
 type TB interface {
 	Helper()
-	Cleanup(func())
+	Cleanup(f func())
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
@@ -180,6 +180,7 @@ func (s *Server) serve(idle time.Duration) {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
 	p.SetUnencryptedHTTP2(s.http2) // TLS is undone before
+	//nolint:gosec // no timeout: a stalled client may be what a test is about, and Close ends it
 	s.hs = &http.Server{
 		Handler:     s,
 		Protocols:   p,
@@ -192,9 +193,9 @@ func (s *Server) serve(idle time.Duration) {
 		s.hs.ErrorLog = log.New(io.Discard, "", 0) // a panic fails the test
 	}
 	s.ready = &readyListener{conns: make(chan net.Conn), closed: make(chan struct{}), addr: s.listener.Addr()}
-	s.under.Add(2)
-	go func() { defer s.under.Done(); s.accept(s.listener) }()
-	go func() { defer s.under.Done(); _ = s.hs.Serve(s.ready) }()
+	l := s.listener
+	s.under.Go(func() { s.accept(l) })
+	s.under.Go(func() { _ = s.hs.Serve(s.ready) })
 }
 
 // Close ends every connection, every request that is held and every goroutine of
@@ -312,8 +313,9 @@ func (s *Server) listenAddr() net.Addr {
 	return s.listener.Addr()
 }
 
-// complain fails the test; without one the panic is http.Server's to report.
-func (s *Server) complain(format string, args ...any) {
+// complainf fails the test; without one it goes to the log, where http.Server
+// reports the panics of handlers too.
+func (s *Server) complainf(format string, args ...any) {
 	if s.t == nil {
 		log.Printf(format, args...)
 		return

@@ -145,7 +145,7 @@ func spoil(raw net.Conn, f clause) error {
 		return err
 	}
 	answers := map[string][]byte{
-		"alert":   {21, 3, 3, 0, 2, 2, byte(f.code)}, // a fatal alert (RFC 8446, 6)
+		"alert":   {21, 3, 3, 0, 2, 2, byte(f.code & 0xff)}, // a fatal alert (RFC 8446, 6)
 		"garbage": bytes.Repeat([]byte("?"), 16),
 		"plain":   []byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"),
 	}

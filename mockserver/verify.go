@@ -21,7 +21,7 @@ const (
 )
 
 // A Breach is one finding of [Server.Verify]. It is an error of one line.
-type Breach struct {
+type Breach struct { //nolint:errname // a finding that is an error, not an error by name
 	Kind string // the first word of the line, such as "doubled"
 	Key  string // the key concerned; empty: none
 	Text string // what was found
@@ -90,11 +90,11 @@ func (s *Server) Verify() error {
 	v.jitter()
 	for _, who := range v.order {
 		if c := s.claims[who]; c != nil && c.kept == nil {
-			v.breach("unfinished", who.key, "key %q is claimed and its work has not ended", who.key)
+			v.breachf("unfinished", who.key, "key %q is claimed and its work has not ended", who.key)
 		}
 	}
 	for _, err := range s.unused() {
-		v.breach("unused", "", "%v", err)
+		v.breachf("unused", "", "%v", err)
 	}
 	return errors.Join(v.found...)
 }
@@ -108,7 +108,7 @@ type verifier struct {
 	found  []error
 }
 
-func (v *verifier) breach(kind, key, format string, args ...any) {
+func (v *verifier) breachf(kind, key, format string, args ...any) {
 	v.found = append(v.found, &Breach{kind, key, fmt.Sprintf(format, args...)})
 }
 
@@ -125,7 +125,7 @@ func (v *verifier) workers(list []*Request) (seqs []int) {
 func (v *verifier) effects() {
 	for _, who := range v.order {
 		if w := v.workers(v.keys[who]); len(w) > 1 {
-			v.breach("doubled", who.key, "key %q has effects from %d requests: %v", who.key, len(w), w)
+			v.breachf("doubled", who.key, "key %q has effects from %d requests: %v", who.key, len(w), w)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (v *verifier) unkeyed() {
 		w := v.workers(list)
 		first := slices.IndexFunc(list, func(r *Request) bool { return v.worked[r.Seq] })
 		if len(w) > 1 && !list[first].known() {
-			v.breach("doubled", "", "%s %s without a key has effects from %d requests: %v", list[0].Method, list[0].URL, len(w), w)
+			v.breachf("doubled", "", "%s %s without a key has effects from %d requests: %v", list[0].Method, list[0].URL, len(w), w)
 		}
 	}
 }
@@ -177,9 +177,9 @@ func (v *verifier) beliefs() {
 		}
 		switch b := v.s.beliefs[key]; {
 		case b == Done && n == 0:
-			v.breach("lost", key, "key %q is believed done, but there is no effect", key)
+			v.breachf("lost", key, "key %q is believed done, but there is no effect", key)
 		case b == NotDone && n > 0:
-			v.breach("phantom", key, "key %q is believed not done, yet there are effects: %d", key, n)
+			v.breachf("phantom", key, "key %q is believed not done, yet there are effects: %d", key, n)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (v *verifier) altered(who scope) {
 	list := v.keys[who]
 	for _, r := range list {
 		if r.Print != list[0].Print && r.Print != "" && list[0].Print != "" {
-			v.breach("altered", who.key, "key %q came with %s %s in request %d and with another request in %d",
+			v.breachf("altered", who.key, "key %q came with %s %s in request %d and with another request in %d",
 				who.key, list[0].Method, list[0].URL, list[0].Seq, r.Seq)
 			return
 		}
@@ -204,7 +204,7 @@ func (v *verifier) rekeyed() {
 			before, now := v.keys[old], v.keys[who][0]
 			final := before[len(before)-1]
 			if !slices.ContainsFunc(before, (*Request).known) && !final.over.IsZero() && !now.Start.Before(final.over) {
-				v.breach("rekeyed", who.key, "request %d under key %q repeats request %d under key %q, whose outcome was unknown",
+				v.breachf("rekeyed", who.key, "request %d under key %q repeats request %d under key %q, whose outcome was unknown",
 					now.Seq, who.key, before[0].Seq, old.key)
 			}
 		}
@@ -233,12 +233,12 @@ func (v *verifier) waits(who scope) {
 		asked, ok := before.asked()
 		switch {
 		case ok && waited < asked:
-			v.breach("early", who.key, "attempt %d of key %q came after %v, the server had asked for %v", after.Attempt, who.key, waited, asked)
+			v.breachf("early", who.key, "attempt %d of key %q came after %v, the server had asked for %v", after.Attempt, who.key, waited, asked)
 		case after.Start.Sub(before.Start) < v.s.contract.Gap:
-			v.breach("early", who.key, "attempt %d of key %q came %v after the last, the contract's gap is %v",
+			v.breachf("early", who.key, "attempt %d of key %q came %v after the last, the contract's gap is %v",
 				after.Attempt, who.key, after.Start.Sub(before.Start), v.s.contract.Gap)
 		case before.failed() && waited < time.Millisecond:
-			v.breach("hurried", who.key, "attempt %d of key %q came after %v, without backoff", after.Attempt, who.key, waited)
+			v.breachf("hurried", who.key, "attempt %d of key %q came after %v, without backoff", after.Attempt, who.key, waited)
 		}
 	})
 }
@@ -268,7 +268,7 @@ func (v *verifier) jitter() {
 	for _, n := range slices.Sorted(maps.Keys(waits)) {
 		least, most := slices.Min(waits[n]), slices.Max(waits[n])
 		if len(waits[n]) >= 5 && most-least <= least/100 {
-			v.breach("hurried", "", "%d keys waited %v to %v after attempt %d, without jitter", len(waits[n]), least, most, n)
+			v.breachf("hurried", "", "%d keys waited %v to %v after attempt %d, without jitter", len(waits[n]), least, most, n)
 		}
 	}
 }
@@ -279,9 +279,9 @@ func (v *verifier) storm(who scope) {
 		most, sends = max(most, r.Attempt), max(sends, r.Send)
 	}
 	if most > v.s.maxAttempts {
-		v.breach("storm", who.key, "key %q came in %d attempts", who.key, most)
+		v.breachf("storm", who.key, "key %q came in %d attempts", who.key, most)
 	}
 	if sends > 32 {
-		v.breach("storm", who.key, "an attempt of key %q was sent %d times", who.key, sends)
+		v.breachf("storm", who.key, "an attempt of key %q was sent %d times", who.key, sends)
 	}
 }

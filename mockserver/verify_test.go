@@ -1,7 +1,6 @@
 package mockserver
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -26,7 +25,7 @@ func breaches(t *testing.T, err error) (kinds []string) {
 	last := ""
 	for _, e := range joined.Unwrap() {
 		var b *Breach
-		require.True(t, errors.As(e, &b), "%T", e)
+		require.ErrorAs(t, e, &b)
 		assert.Equal(t, "mockserver: "+b.Kind+": "+b.Text, e.Error())
 		assert.NotContains(t, e.Error(), "\n", "one line each")
 		if b.Kind != last {
