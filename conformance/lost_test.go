@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/idem-go/idem"
 	"github.com/idem-go/idem/contract"
 )
@@ -98,5 +100,40 @@ func TestOtherRequestOfTheSameIntent(t *testing.T) {
 		res, err := r.post(c, r.charge(2))
 		r.check(res, err, want{hits: 1, runs: 1, status: res.Status, outcome: idem.NotExecuted, is: []error{idem.ErrIntentReused}})
 		r.breach = true // what this call believes is not about the request that the server knows
+	})
+}
+
+// What marks a replay at another API marks none here.
+func TestForeignMark(t *testing.T) {
+	each(t, func(r *rig) {
+		const name = "X-Idempotency-Cached"
+		if replayed, _ := r.Marked(200, http.Header{name: {"true"}}); replayed {
+			return
+		}
+		r.srv.On("POST /charges").Then(answered(200, "application/json", "{}", name+": true"))
+		res, err := r.post(r.client(), r.charge(1))
+		assert.NoError(r.t, err)
+		assert.Equal(r.t, r.unmarked(), res.Replay)
+	})
+}
+
+// A server that promises a mark, and has one for first answers, sets it there.
+func TestMarkOfFirstAnswers(t *testing.T) {
+	each(t, func(r *rig) {
+		if len(r.Replayed) == 0 || len(r.Replayed[0].No) == 0 {
+			return
+		}
+		c := &http.Client{Transport: r.transport()}
+		req, err := http.NewRequestWithContext(idem.WithIntent(r.t.Context(), r.in), http.MethodPost, r.srv.URL+"/charges", reader(r.t, r.charge(1)))
+		assert.NoError(r.t, err)
+		resp, err := c.Do(req)
+		assert.NoError(r.t, err)
+		assert.NotEmpty(r.t, all(r.t, resp))
+		mark := resp.Header.Values(r.Replayed[0].Header)
+		if r.PromisesMarker {
+			assert.Equal(r.t, r.Replayed[0].No[:1], mark)
+		} else {
+			assert.Empty(r.t, mark)
+		}
 	})
 }

@@ -59,6 +59,9 @@ func middlewares() []server {
 		{Contract: contract.Contract{ // https://github.com/square1-io/laravel-idempotency
 			Name: "marked-with-the-key", Replayed: []contract.Marker{{Header: "Idempotency-Relayed"}},
 		}},
+		{Contract: contract.Contract{ // a mark that nobody else has
+			Name: "marked-otherwise", Replayed: []contract.Marker{{Header: "X-Kept-Answer", Yes: []string{"yes"}}},
+		}},
 		{Contract: contract.Contract{ // the other mark of Stripe, by itself
 			Name: "two-ids", Replayed: []contract.Marker{{Header: "Original-Request", DiffersFrom: "Request-Id", Success: true}},
 		}},

@@ -8,7 +8,9 @@ import (
 
 func rowsToK() []row {
 	return []row{
-		{name: "default", line: header, until: ofDay, stories: append(append(hints("X-Should-Retry"), hints("Stripe-Should-Retry")...), marked, busy409, mismatch(reply(422, ``)))},
+		{name: "default", line: header, until: ofDay, stories: append(append(hints("X-Should-Retry"), hints("Stripe-Should-Retry")...), marked, busy409, mismatch(reply(422, ``)), known(story{
+			about: "not replayed", answers: []string{reply(200, `{}`, "Idempotent-Replayed: false")}, hits: 1, outcome: idem.Answered,
+		}))},
 		{name: "ietf", line: `Idempotency-Key: "` + wireKey + `"`, until: ofDay, stories: []story{
 			busy(reply(409, `{"type":"https://developer.example.com/idempotency","title":"A request is outstanding for this Idempotency-Key"}`)),
 			mismatch(reply(422, `{"type":"https://developer.example.com/idempotency","title":"Idempotency-Key is already used"}`)),
@@ -27,7 +29,9 @@ func rowsToK() []row {
 			busy(reply(409, `{"message":[{"errorName":"REQUEST_WITH_SAME_IDEMPOTENCY_KEY_ALREADY_IN_PROGRESS","code":60102}]}`)),
 			mismatch(reply(422, `{"message":[{"errorName":"SAME_IDEMPOTENCY_KEY_WAS_ALREADY_IN_USE_WITH_PREVIOUS_DIFFERENT_REQUEST","code":"60101"}]}`)),
 			final("key too long", reply(400, `{"message":[{"errorName":"IDEMPOTENCY_KEY_MAX_LENGTH_LIMIT_EXCEEDED","code":"60103"}]}`)),
+			final("key malformed", reply(409, `{"message":[{"errorName":"INVALID_IDEMPOTENCY_KEY","code":"60104"}]}`)), // no status is published
 			asked("the keys are away", reply(503, `{"message":[{"errorName":"IDEMPOTENCY_SERVICE_TIMEOUT","code":"60106"}]}`)),
+			asked("the keys are away, as 400", reply(400, `{"message":[{"errorName":"IDEMPOTENCY_SERVICE_TIMEOUT","code":"60106"}]}`)),
 		}},
 		{name: "chargebee", line: "Chargebee-Idempotency-Key: " + wireKey, until: 28 * time.Minute, stories: []story{
 			{about: "replay", answers: []string{lost, reply(200, `{}`, "chargebee-idempotency-replayed: true")}, hits: 2, outcome: idem.Answered, replay: idem.Replayed},

@@ -72,6 +72,7 @@ func wideRows() []row {
 		{about: "stored 500", answers: []string{lost, reply(500, `{"error":{"type":"api_error"}}`, "Idempotent-Replayed: true")}, hits: 2, outcome: idem.OutcomeUnknown, replay: idem.Replayed, fails: true},
 		{about: "two ids", answers: []string{lost, reply(200, `{}`, "Original-Request: req_1", "Request-Id: req_2")}, hits: 2, outcome: idem.Answered, replay: idem.Replayed},
 		{about: "one id", answers: []string{reply(200, `{}`, "Original-Request: req_1", "Request-Id: req_1", "Stripe-Should-Retry: false")}, hits: 1, outcome: idem.Answered, replay: idem.NotReplayed},
+		{about: "no mark", answers: []string{reply(200, `{}`, "Idempotent-Replayed: maybe")}, hits: 1, outcome: idem.Answered},
 		asked("a hint of others", reply(503, `{}`, "X-Should-Retry: false")),
 	}
 	inProgress := `{"status":422,"errorCode":"704","message":"request already processed or in progress","errorType":"validation"}`
