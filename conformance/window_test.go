@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idem-go/idem"
+	"github.com/idem-go/idem/contract"
 	"github.com/idem-go/idem/mockserver"
 )
 
@@ -125,5 +126,31 @@ func TestFirstSent(t *testing.T) {
 			}
 			assert.Equal(r.t, []string{at.UTC().Format(http.TimeFormat)}, h.Header.Values(name))
 		}
+	})
+}
+
+// Processes that derive the key from the same id say the same: the earliest time
+// at which it can have been sent. So does one that adopts it.
+func TestFirstSentOfDerived(t *testing.T) {
+	in(t, server{Contract: contract.Azure()}, func(r *rig) {
+		since := time.Now()
+		for range 2 {
+			time.Sleep(10 * time.Second)
+			var err error
+			r.in, err = idem.Derive("shop/charge", "1", since)
+			require.NoError(r.t, err)
+			_, err = r.post(r.client(), r.charge(1))
+			require.NoError(r.t, err)
+		}
+		r.adopt()
+		_, err := r.post(r.client(), r.charge(1))
+		require.NoError(r.t, err)
+		var got []string
+		for _, h := range r.srv.Requests("") {
+			got = append(got, h.Header.Get("Repeatability-First-Sent"))
+		}
+		first := since.UTC().Format(http.TimeFormat)
+		assert.Equal(r.t, []string{first, first, since.Add(20 * time.Second).UTC().Format(http.TimeFormat)}, got)
+		assert.Len(r.t, r.srv.Effects(""), 1)
 	})
 }
