@@ -135,8 +135,11 @@ func (f *frames) inbound(fr []byte) []byte {
 		return fr
 	}
 	end := len(fr)
-	if kind == headersFrame && flags&padded != 0 {
+	if kind == headersFrame && flags&padded != 0 && end > 9 {
 		end -= int(fr[9])
+	}
+	if end < 9 {
+		return fr // padded beyond its length: http.Server will say so
 	}
 	field := literal("mock-stream", strconv.FormatUint(uint64(id), 10))
 	fr = append(bytes.Clone(fr[:end]), append(field, fr[end:]...)...)

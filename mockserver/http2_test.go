@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -148,4 +149,35 @@ func TestServeHTTP(t *testing.T) {
 	assert.Equal(t, 503, postOrder(t, c, s, "k", "{}").Status)
 	assert.Equal(t, "true", postOrder(t, c, s, "k", "{}").Header.Get("Idempotent-Replayed"))
 	assert.Len(t, s.Effects("k"), 1)
+}
+
+// Whatever a client sends, in whatever pieces, it passes whole, but for the header
+// that is added to requests.
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), 3)
+	f.Add([]byte(preface[:10]), 1)
+	f.Add(append([]byte(preface), frame(settings, endStream, 0, nil)...), 5)
+	f.Add(append([]byte(preface), headers(1, endStream|padded, []byte{200, 1, 2})...), 7)
+	f.Add(append([]byte(preface), headers(1, padded, nil)...), 7)
+	f.Add(append([]byte(preface), append(frame(headersFrame, 0, 3, statusOK()), frame(continuation, endHeaders, 3, []byte("x"))...)...), 100)
+	f.Fuzz(func(t *testing.T, sent []byte, piece int) {
+		if piece < 1 {
+			return
+		}
+		fr := newFrames(&sync.Mutex{})
+		var got []byte
+		for rest := sent; len(rest) > 0; {
+			n := min(piece, len(rest))
+			fr.in = append(fr.in, rest[:n]...)
+			rest = rest[n:]
+			fr.take()
+			got = append(got, fr.out...)
+			fr.out = nil
+		}
+		got = append(got, fr.in...)
+		field := "mock-stream"
+		if len(got) < len(sent) || !bytes.Contains(got, []byte(field)) && !bytes.Equal(got, sent) {
+			t.Fatalf("%q became %q", sent, got)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -95,10 +96,13 @@ func (s *Server) Await(ctx context.Context, key string, n int, point Point) erro
 			return there && r.Key == key && r.Attempt == n
 		})
 	})
-	if err != nil {
-		return fmt.Errorf("mockserver: Await: attempt %d of key %q has not reached %s: %w", n, key, point, context.Cause(ctx))
+	if err == nil {
+		return nil
 	}
-	return nil
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return fmt.Errorf("mockserver: Await: attempt %d of key %q has not reached %s: %w", n, key, point, err)
 }
 
 // until waits until is reports true, which it is asked whenever something
@@ -116,7 +120,7 @@ func (s *Server) until(stop <-chan struct{}, is func() bool) error {
 		select {
 		case <-changed:
 		case <-stop:
-			return context.Canceled
+			return errors.New("mockserver: the wait has ended")
 		case <-closed:
 			return errClosed()
 		}

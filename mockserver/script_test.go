@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -241,6 +242,13 @@ func TestAwait(t *testing.T) {
 		require.NoError(t, s.Await(t.Context(), "k", 1, Body))
 		assert.Equal(t, 201, (<-got).Status)
 		assert.Equal(t, 1, s.Requests("k")[0].Attempt, "the dial and the request are one attempt")
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, s.Await(ctx, "k", 2, Received), context.DeadlineExceeded)
+		time.AfterFunc(time.Second, func() { _ = s.Close() })
+		require.EqualError(t, s.Await(t.Context(), "k", 2, Received),
+			`mockserver: Await: attempt 2 of key "k" has not reached received: mockserver: the server is closed`)
 	})
 }
 
