@@ -14,7 +14,7 @@ import (
 
 // doneBefore is what GoCardless answers to the repeat of a creation, as its own
 // clients read it.
-const doneBefore = `{"error":{"message":"A resource has already been created with this idempotency key","documentation_url":"https://developer.gocardless.com/api-reference#idempotent_creation_conflict","type":"invalid_state","request_id":"bd271b37","code":409,"errors":[{"reason":"idempotent_creation_conflict","message":"A resource has already been created with this idempotency key","links":{"conflicting_resource_id":"PM00001"}}]}}`
+const doneBefore = `{"error":{"message":"A resource has already been created with this idempotency key","type":"invalid_state","code":409,"errors":[{"reason":"idempotent_creation_conflict","message":"A resource has already been created with this idempotency key","links":{"conflicting_resource_id":"PM00001"}}]}}`
 
 // conflict is the part of it that a caller wants.
 type conflict struct {

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// docs/contracts.md is written by the test that compares it.
+//go:generate go test -count=1 -run ^TestDocs$ ../conformance -update
+
 // All returns every contract of the catalogue: Default, IETF, then the APIs by
 // the name of their functions.
 func All() []Contract {
