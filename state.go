@@ -3,7 +3,6 @@ package idem
 import (
 	"encoding/json"
 	"errors"
-	"net/http"
 	"regexp"
 	"time"
 )
@@ -25,18 +24,6 @@ type State struct {
 	// NotExecuted: a State may be older than the sends that followed it.
 	Outcome Outcome `json:"outcome"`
 }
-
-// A Layer wraps one whole call: the request as it is frozen, with its key, on
-// the way in, and the final response or error on the way out. It may answer
-// without calling next, and calls it at most once. It may change the context and
-// the headers of the request that it passes on, but not its method, URL, body
-// or key. When the context that it passes on ends, the call ends with its cause.
-// next returns a response or an *Error, never both. An *Error of the Layer's own
-// tells by its Outcome what the store knows, and the Intent takes that over:
-// OutcomeUnknown, that others may have sent; Answered, that there is an answer.
-// The body is read with GetBody. A hop of a redirect comes through the Layer
-// again, with Request.Response set; it is the same request.
-type Layer func(next http.RoundTripper) http.RoundTripper
 
 // State returns what to write down to go on in another process: before the
 // first send, so that a crash loses nothing, and again after the answer. A State

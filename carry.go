@@ -1,0 +1,188 @@
+package idem
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/idem-go/idem/contract"
+)
+
+// checkURL refuses what no Base can send.
+func checkURL(u *url.URL) error {
+	switch {
+	case u == nil:
+		return errors.New("idem: the request has no URL")
+	case u.Scheme == "":
+		return errors.New("idem: the request's URL has no scheme")
+	case u.Host == "" && (u.Scheme == "http" || u.Scheme == "https"):
+		return errors.New("idem: the request's URL has no host")
+	case strings.ContainsFunc(u.Host, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return errors.New("idem: the request's URL has a host that cannot be")
+	}
+	return nil
+}
+
+// findKey finds out whether the request carries a key, and which.
+func (c *call) findKey() error {
+	req, k := c.original, &c.settings.contract
+	in, has := IntentFromContext(c.Context)
+	if has {
+		if err := in.usable(); err != nil {
+			return err
+		}
+	}
+	if k.Place == contract.InHeader {
+		c.header = textproto.CanonicalMIMEHeaderKey(k.Header)
+	}
+	previous := previousCall(req)
+	if !k.Keys(methodOf(req)) {
+		if has && k.Keys(strings.ToUpper(req.Method)) {
+			return errors.New("idem: the method is not in upper case, so that it would carry no key")
+		}
+		if previous != nil {
+			c.about = previous.about // a GET that a write was redirected to is not its answer
+		}
+		return nil
+	}
+	carried, err := c.carried(has)
+	if err != nil {
+		return err
+	}
+	switch {
+	case previous != nil && previous.keyed() && (!has || in == previous.in):
+		in = previous.in
+		c.attempts, c.sent = previous.attempts, previous.sent
+		if from, to := originOf(previous.original), originOf(req); from != to {
+			c.use(in)
+			c.wire = previous.wire
+			return because(ErrCrossOrigin, "from %s to %s", from, to)
+		}
+	case !has && carried == "":
+		if previous != nil && !previous.keyed() { // to its caller, one request
+			c.book, c.about = previous.book, previous.about
+			c.attempts, c.sent = previous.attempts, previous.sent
+		}
+		return nil
+	case !has:
+		key, err := k.Unwire(carried)
+		if err != nil {
+			return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
+		}
+		if in, err = Adopt(key, time.Now()); err != nil {
+			return err
+		}
+	}
+	c.use(in)
+	if c.wire, err = k.Wire(in.Key()); err != nil {
+		return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
+	}
+	c.line[0] = c.wire
+	if carried != "" && carried != c.wire && (c.header == "" || carried != in.Key()) {
+		return ErrKeyConflict
+	}
+	return nil
+}
+
+// use makes the call one of in.
+func (c *call) use(in *Intent) {
+	c.in, c.book, c.about = in, &in.book, &in.book
+	c.index = in.nextCall()
+}
+
+// carried returns the key header that the caller has put on the request, of
+// whatever case; empty ones count as absent, and so does the nil UUID under an
+// Intent: both are what code generators send for a parameter that was left out.
+func (c *call) carried(underIntent bool) (string, error) {
+	if c.header == "" {
+		return c.keyInBody(underIntent)
+	}
+	found := ""
+	for name, values := range c.original.Header {
+		if !strings.EqualFold(name, c.header) {
+			continue
+		}
+		for _, v := range values {
+			switch {
+			case v == "", underIntent && isNilUUID(v), v == found:
+			case isNilUUID(v):
+				return "", because(ErrInvalidKey, "the nil UUID")
+			case underIntent && c.transport.IntentWins:
+			case found != "":
+				return "", because(ErrKeyConflict, "it has two")
+			default:
+				found = v
+			}
+		}
+	}
+	return found, nil
+}
+
+// keyInBody returns the key that the body carries, where the contract puts it
+// there. It is verified, never put in: a body is the caller's.
+func (c *call) keyInBody(underIntent bool) (string, error) {
+	if c.body.once {
+		return "", because(ErrNotRepeatable, "the contract puts the key into the body, and %s", c.body.whyOnce)
+	}
+	var body bytes.Buffer
+	if _, err := c.body.writeTo(&body); err != nil {
+		return "", &bodyError{err}
+	}
+	key, err := c.settings.contract.FromBody(body.Bytes())
+	if err != nil {
+		return "", because(ErrKeyConflict, "%s", plain(err))
+	}
+	if key == "" && underIntent {
+		return "", because(ErrInvalidKey, "the body must carry it at %q", c.settings.contract.Header)
+	}
+	return key, nil
+}
+
+// headers returns a copy of from that has the key on exactly one line, which is
+// line, or on none. Values are shared, but an append to them makes a copy.
+func (c *call) headers(from http.Header, line []string) http.Header {
+	h := make(http.Header, len(from)+1)
+	for name, values := range from {
+		if c.header == "" || !strings.EqualFold(name, c.header) {
+			h[name] = slices.Clip(values)
+		}
+	}
+	if c.keyed() && c.header != "" {
+		h[c.header] = line
+	}
+	return h
+}
+
+// previousCall is the call of the hop that redirected to req.
+func previousCall(req *http.Request) *call {
+	if req.Response == nil || req.Response.Request == nil {
+		return nil
+	}
+	return callOf(req.Response.Request.Context())
+}
+
+// originOf is scheme, host and port (RFC 6454, 4).
+func originOf(req *http.Request) string {
+	u := req.URL
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	case u.Scheme == "http":
+		port = "80"
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+func methodOf(req *http.Request) string {
+	if req.Method == "" {
+		return http.MethodGet
+	}
+	return req.Method
+}

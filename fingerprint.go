@@ -1,0 +1,144 @@
+package idem
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+)
+
+// quick returns an in-process hash of method, URL and body. A body that can be
+// read only once does not count.
+func (s *source) quick(r *http.Request, seed maphash.Seed) (uint64, error) {
+	s.hash.SetSeed(seed)
+	sum, n, err := s.sumUp()
+	if s.kind == inGetBody && (err != nil || r.ContentLength > 0 && n != r.ContentLength) {
+		// This GetBody does not give the body that is there, as when a layer
+		// above has put another body into the request. Go by the body.
+		if err = s.buffer(r); err == nil {
+			sum, n, err = s.sumUp()
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	s.sum, s.size, s.hashed = sum, n, !s.once
+	s.hash.Reset()
+	for _, part := range identity(r) {
+		_, _ = s.hash.WriteString(part)
+		_ = s.hash.WriteByte(0)
+	}
+	maphash.WriteComparable(&s.hash, sum)
+	return s.hash.Sum64(), nil
+}
+
+// fingerprint returns the same as a text that can be written down, or "" for a
+// body that can be read only once.
+func (s *source) fingerprint(r *http.Request) (string, error) {
+	if s.once {
+		return "", nil
+	}
+	h := sha256.New()
+	for _, part := range identity(r) {
+		_, _ = io.WriteString(h, part+"\x00")
+	}
+	if _, err := s.writeTo(h); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// identity is what tells requests apart besides the body. The user's name and
+// password in the URL do not: credentials may be renewed.
+func identity(r *http.Request) [6]string {
+	host := r.Host
+	if host == "" {
+		host = r.URL.Host
+	}
+	return [6]string{methodOf(r), r.URL.Scheme, strings.ToLower(host), r.URL.Opaque, r.URL.EscapedPath(), r.URL.RawQuery}
+}
+
+// sumUp returns the hash and the length of the whole body, 0 if it can be read
+// only once.
+func (s *source) sumUp() (sum uint64, n int64, err error) {
+	s.hash.Reset()
+	if n, err = s.writeTo(&s.hash); err != nil {
+		return 0, n, err
+	}
+	return s.hash.Sum64(), n, nil
+}
+
+// writeTo writes the whole body without using it up; a body that can be read
+// only once is not written. A send may be under way: nothing
+// that it uses is changed.
+func (s *source) writeTo(w io.Writer) (n int64, err error) {
+	switch s.kind {
+	case inBytes:
+		s.spare.bytes = s.bytes
+		return s.spare.bytes.WriteTo(w)
+	case inText:
+		s.spare.text = s.text
+		return s.spare.text.WriteTo(w)
+	case inSections:
+		return io.Copy(w, io.NewSectionReader(s.at, s.from, s.size))
+	case inGetBody:
+		body, err := s.give()
+		if err != nil {
+			return 0, err
+		}
+		n, err = io.Copy(w, body)
+		return n, errors.Join(err, body.Close())
+	}
+	return 0, nil
+}
+
+// watch wraps a reader of the body that is not in memory, for one send by a.
+func (s *source) watch(r io.Reader, closeIt func() error, a *attempt) *watched {
+	w := &watched{source: s, reader: r, close: closeIt, attempt: a}
+	if s.hashed {
+		w.hash.SetSeed(s.hash.Seed())
+	}
+	a.opened(w)
+	return w
+}
+
+// A watched body tells its attempt of progress and of the reader's own errors,
+// and lets the last bytes go only if the whole is what it was at first.
+type watched struct {
+	source   *source
+	original bool // it reads the caller's own body
+	reader   io.Reader
+	close    func() error
+	closed   atomic.Bool
+	attempt  *attempt
+	n        atomic.Int64
+	hash     maphash.Hash
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.reader.Read(p)
+	total := w.n.Add(int64(n))
+	w.attempt.progress(n)
+	if s := w.source; s.hashed {
+		_, _ = w.hash.Write(p[:n])
+		switch {
+		case total > s.size, err == io.EOF && total < s.size, total == s.size && w.hash.Sum64() != s.sum:
+			n, err = 0, errBodyChanged
+		}
+	}
+	if err != nil && err != io.EOF {
+		w.attempt.bodyFailed(err)
+	}
+	return n, err
+}
+
+func (w *watched) Close() error {
+	if w.closed.Swap(true) {
+		return nil
+	}
+	return w.close()
+}

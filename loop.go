@@ -1,0 +1,222 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// loop makes the first attempt, and hands over to the retry loop only if that is
+// to be repeated. Of the request that a layer passes on it takes the context and
+// the headers.
+func (c *call) loop(req *http.Request) (*http.Response, error) {
+	c.firstNumber = c.attempts + 1
+	c.layered = req.Context()
+	c.once(req)
+	if c.verdict.retry {
+		c.repeat(req)
+	}
+	if c.resp != nil {
+		return c.resp, nil
+	}
+	c.failed = c.failure()
+	return nil, c.failed
+}
+
+// repeat runs go-retryablehttp's loop, seeded with the attempt already made. The
+// loop waits, counts and repeats; it sees blanks in place of requests and
+// responses, so that it cannot read, drain, close or change any of ours, and a
+// client of its own, so that its giving up closes no connections.
+func (c *call) repeat(req *http.Request) {
+	ctx, stop := c.untilDone()
+	defer stop()
+	loop := retryablehttp.Client{
+		HTTPClient: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			if c.seeded {
+				c.waiting = false
+				c.once(req)
+			}
+			c.seeded = true
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}}, nil
+		})},
+		RetryMax: c.settings.maxAttempts, // a guard: decide stops before
+		CheckRetry: func(context.Context, *http.Response, error) (bool, error) {
+			c.waiting = c.verdict.retry
+			return c.verdict.retry, nil
+		},
+		Backoff: func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.verdict.wait },
+	}
+	blank := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: "attempt"}, Header: http.Header{}}
+	_, _ = loop.Do(&retryablehttp.Request{Request: blank.WithContext(ctx)}) //nolint:bodyclose // it is NoBody
+	if c.waiting {
+		c.stop(c.done())
+	}
+}
+
+// untilDone returns the context of the loop's waits: the caller's, which also
+// ends with the old Request.Cancel.
+func (c *call) untilDone() (context.Context, func()) {
+	if c.original.Cancel == nil { //nolint:staticcheck // http.Client.Timeout still sets it
+		return c.layered, func() {}
+	}
+	ctx, cancel := context.WithCancel(c.layered)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case <-c.original.Cancel: //nolint:staticcheck // as above
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(); <-gone }
+}
+
+// done returns why the caller, or a layer, wants no more, or nil.
+func (c *call) done() error {
+	switch {
+	case c.Err() != nil:
+		return causeOf(c.Context)
+	case c.layered != nil && c.layered.Err() != nil:
+		return causeOf(c.layered)
+	}
+	select {
+	case <-c.original.Cancel: //nolint:staticcheck // http.Client.Timeout still sets it
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// stop ends the call before another attempt.
+func (c *call) stop(reason error) {
+	c.resp = nil
+	c.verdict = verdict{reason: reason}
+}
+
+// once makes one attempt.
+func (c *call) once(req *http.Request) {
+	if done := c.done(); done != nil {
+		c.stop(done)
+		return
+	}
+	now := time.Now()
+	windowEnd := c.windowEnd(now)
+	if !windowEnd.IsZero() && !now.Before(windowEnd) {
+		c.stop(ErrExpired)
+		return
+	}
+	c.attempts++
+	c.book.begin(now)
+	a := c.newAttempt(req.Context(), now, windowEnd)
+	areq := c.req.WithContext(a.sends.trace(a, a))
+	switch {
+	case req != c.req: // a layer's
+		areq.Header = c.headers(req.Header, []string{c.wire})
+	case c.attempts > c.firstNumber: // the last one's may still be in use, or changed by Base
+		areq.Header = c.headers(c.original.Header, []string{c.wire})
+	}
+	c.stampFirstSent(areq.Header)
+	// A connection on which an attempt ran out of time may be dead without a
+	// sign. HTTP/1 drops it; HTTP/2 would use it again, unless told to close.
+	areq.Close = areq.Close || isTimeout(c.ended.err)
+	resp, e, sent := a.roundTrip(areq)
+	c.sent += sent
+	var v verdict
+	if resp != nil {
+		e, v = a.judgeAnswer(resp, e)
+	} else {
+		v = c.decide(e)
+	}
+	if c.keyed() && (v.answer != settled || c.attempts > 1) {
+		c.in.remember(c.req, &c.body)
+	}
+	outcome := c.book.fold(sent, v.answer, e.status)
+	c.ended, c.verdict, c.resp = e, v, nil
+	switch {
+	case resp == nil:
+		a.over()
+	case v.retry, e.how != answered:
+		a.discard(resp)
+	default:
+		a.handOver(resp)
+		c.resp = resp
+	}
+	c.tell(Attempt{
+		Number: c.attempts, Call: c.index, Method: methodOf(req), Host: c.req.URL.Host,
+		Start: now, Duration: time.Since(now), Sends: sent, Status: e.status, Err: e.err,
+		Replay: e.replay, Outcome: outcome, Retry: v.retry, Wait: v.wait, Reason: v.reason,
+	})
+}
+
+func isTimeout(err error) bool {
+	_, ok := errors.AsType[attemptTimeoutError](err)
+	return ok
+}
+
+func (c *call) tell(a Attempt) {
+	if c.keyed() {
+		c.in.record(a)
+	}
+	if c.transport.OnAttempt != nil {
+		c.transport.OnAttempt(c.Context, a)
+	}
+}
+
+// stampFirstSent writes the earliest time at which the key can have been sent,
+// where the contract asks for that. It is the same on every attempt, and in every
+// process that knows the Intent by the same name.
+func (c *call) stampFirstSent(h http.Header) {
+	if name := c.settings.contract.FirstSentHeader; name != "" && c.keyed() {
+		h.Set(name, c.in.sentSince(c.book.firstSend()).UTC().Format(http.TimeFormat))
+	}
+}
+
+// decide asks the judgement, and the Budget after it.
+func (c *call) decide(e ended) verdict {
+	now := time.Now()
+	h := history{
+		attempt: c.attempts, limit: c.settings.maxAttempts,
+		keyed: c.keyed(), repeatable: c.repeatable(),
+		now: now, maxWait: c.settings.maxRetryAfter, windowEnd: c.windowEnd(now),
+		bound: c.settings.backoff(c.attempts), draw: rand.Float64(),
+	}
+	h.deadline, _ = c.layered.Deadline()
+	if c.body.once {
+		h.cannotRepeat = because(ErrNotRepeatable, "%s", c.body.whyOnce)
+	}
+	v := decide(&c.settings.contract, h, e)
+	if v.retry && !c.transport.Budget.spend() {
+		return verdict{reason: ErrOverBudget, answer: v.answer}
+	}
+	return v
+}
+
+// windowEnd is when the last attempt may start and the last re-send may leave:
+// the end of the window less a margin for what is still on its way then. Zero
+// means never.
+func (c *call) windowEnd(now time.Time) time.Time {
+	window := c.settings.contract.Window
+	if !c.keyed() || window < 0 {
+		return time.Time{}
+	}
+	margin := min(max(c.settings.attemptTimeout, 2*time.Minute), window/2)
+	var age time.Duration
+	for _, start := range []time.Time{c.in.since, c.book.firstSend()} {
+		if !start.IsZero() {
+			age = max(age, ageOf(start, now))
+		}
+	}
+	return now.Add(window - margin - age)
+}
+
+// ageOf is the time since start by the clock that says more: the monotonic clock
+// stands still while a machine sleeps, the wall clock may be set back.
+func ageOf(start, now time.Time) time.Duration {
+	return max(now.Sub(start), now.Round(0).Sub(start.Round(0)))
+}

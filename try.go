@@ -1,0 +1,314 @@
+package idem
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/idem-go/idem/contract"
+)
+
+// An attempt is the context of one try, and its clock.
+type attempt struct {
+	opaque
+	context.Context // the call's, until the attempt is cancelled
+	cancel          context.CancelCauseFunc
+	call            *call
+	number          int
+	sends           sends
+
+	mu      sync.Mutex
+	timer   *time.Timer // nil: no limit, or the caller's deadline comes first
+	timeout time.Duration
+	until   time.Time // no send may start later; zero: no limit
+	clocked bool      // the clock runs
+	bodyErr error     // of the caller's body
+	bodies  []*watched
+	mem     interface{ Len() int } // the reader of a body in memory
+	resent  int                    // times that net/http asked for the body again
+}
+
+func (a *attempt) Value(key any) any {
+	if key == (attemptKey{}) {
+		return a
+	}
+	return a.Context.Value(key)
+}
+
+var errAttemptOver = errors.New("idem: the attempt is over")
+
+// newAttempt starts the clock of one attempt, at now.
+func (c *call) newAttempt(parent context.Context, now, windowEnd time.Time) *attempt {
+	a := &c.first
+	if a.call != nil {
+		a = new(attempt)
+	}
+	a.call, a.number, a.timeout, a.until = c, c.attempts, c.settings.attemptTimeout, windowEnd
+	a.sends.book = c.book
+	a.Context, a.cancel = context.WithCancelCause(parent)
+	limit := a.limit(now)
+	deadline, ok := parent.Deadline()
+	if callersIsSooner := ok && deadline.Sub(now) <= limit; limit > 0 && !callersIsSooner {
+		a.clocked = true
+		a.timer = time.AfterFunc(limit, a.expire)
+	}
+	return a
+}
+
+// limit is the time left from now on, 0 if there is no limit.
+func (a *attempt) limit(now time.Time) time.Duration {
+	d := a.timeout
+	if !a.until.IsZero() {
+		if left := max(a.until.Sub(now), 1); d <= 0 || left < d {
+			d = left
+		}
+	}
+	return max(d, 0)
+}
+
+// expire ends the attempt when its time has run out.
+func (a *attempt) expire() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.clocked {
+		return
+	}
+	if !a.until.IsZero() && !time.Now().Before(a.until) {
+		a.cancel(ErrExpired)
+		return
+	}
+	a.cancel(attemptTimeoutError(a.timeout))
+}
+
+// restart gives the attempt its whole time again: the request is written.
+func (a *attempt) restart() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.clocked {
+		a.timer.Reset(a.limit(time.Now()))
+	}
+}
+
+// progress notes that n bytes of a body that is not in memory were taken.
+func (a *attempt) progress(n int) {
+	if n > 0 {
+		a.restart()
+	}
+}
+
+// stopClock lets what is left of the attempt, a streamed body, take its time.
+func (a *attempt) stopClock() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.clocked {
+		a.clocked = false
+		a.timer.Stop()
+	}
+}
+
+// over ends the attempt and gives back what it holds.
+func (a *attempt) over() {
+	a.stopClock()
+	a.cancel(errAttemptOver)
+}
+
+func (a *attempt) bodyFailed(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.bodyErr == nil {
+		a.bodyErr = err
+	}
+}
+
+func (a *attempt) opened(w *watched) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bodies = append(a.bodies, w)
+}
+
+// getBody serves net/http when it sends again by itself.
+func (a *attempt) getBody() (io.ReadCloser, error) {
+	a.mu.Lock()
+	a.resent++
+	a.mu.Unlock()
+	body, err := a.call.body.open(false, a)
+	if err != nil {
+		a.bodyFailed(err)
+	}
+	return body, err
+}
+
+// roundTrip hands req to Base and returns the response or how the attempt ended
+// without one, and the number of sends.
+func (a *attempt) roundTrip(req *http.Request) (*http.Response, ended, int) {
+	c := a.call
+	defer a.closeUntraced()
+	body, err := c.body.open(a.number == c.firstNumber, a)
+	if err != nil {
+		return nil, ended{how: bodyFailed, err: err}, 0
+	}
+	req.Body = body
+	if !c.body.once && c.body.kind != noBody {
+		req.GetBody = a.getBody
+	} else {
+		req.GetBody = nil
+	}
+	a.mem = lenOf(body)
+	if !c.body.inMem() && c.body.kind != noBody {
+		// Base may wait for a reader that waits for more. Closing it is what
+		// wakes it (see http.Request.Body).
+		defer context.AfterFunc(a.Context, a.abandonBodies)()
+	}
+	resp, err := c.settings.base.RoundTrip(req)
+	if err != nil && resp != nil && resp.Body != nil {
+		_ = resp.Body.Close()
+		resp = nil
+	}
+	if err == nil && resp == nil {
+		err = errors.New("idem: Base returned neither a response nor an error")
+	}
+	a.mu.Lock()
+	resent, bodyErr := a.resent, a.bodyErr
+	a.mu.Unlock()
+	cut := a.Err() != nil
+	sent := a.sends.seal(cut, err == nil, resent, err != nil && !cut && resent == 0 && !a.bodyTouched() && saysUnsent(err))
+	if err == nil {
+		if resp.Body == nil {
+			resp.Body = http.NoBody
+		}
+		return resp, ended{how: answered, status: resp.StatusCode, header: resp.Header}, sent
+	}
+	if bodyErr != nil && !cut { // else the reader was woken by us
+		if !errors.Is(bodyErr, ErrNotRepeatable) {
+			bodyErr = &bodyError{bodyErr}
+		}
+		return nil, ended{how: bodyFailed, err: bodyErr}, sent
+	}
+	return nil, a.failed(err, sent == 0), sent
+}
+
+// failed sorts an error of Base or of reading an answer. The caller's context
+// comes first: its deadline looks like any timeout.
+func (a *attempt) failed(err error, nothingSent bool) ended {
+	if done := a.call.done(); done != nil {
+		return ended{how: callerDone, err: done}
+	}
+	if cause := context.Cause(a.Context); cause != nil {
+		err = cause // HTTP/2 would report a bare "context canceled"
+	}
+	switch {
+	case isPermanent(err):
+		return ended{how: permanent, err: err}
+	case nothingSent:
+		return ended{how: unsent, err: err}
+	default:
+		return ended{how: broken, err: err}
+	}
+}
+
+func isPermanent(err error) bool {
+	var (
+		verification *tls.CertificateVerificationError
+		authority    x509.UnknownAuthorityError
+		hostname     x509.HostnameError
+		invalid      x509.CertificateInvalidError
+	)
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &hostname) ||
+		errors.As(err, &invalid) || refusedLocally(err)
+}
+
+// bodyTouched reports whether Base has read anything of the body.
+func (a *attempt) bodyTouched() bool {
+	if a.mem != nil {
+		return int64(a.mem.Len()) != a.call.body.size
+	}
+	return slices.ContainsFunc(a.readers(), func(w *watched) bool { return w.n.Load() > 0 })
+}
+
+func lenOf(body io.Reader) interface{ Len() int } {
+	if body == nil {
+		return nil
+	}
+	l, _ := unwrapNopCloser(body).(interface{ Len() int })
+	return l
+}
+
+// closeUntraced closes the body for a Base that shows no trace, which may not be
+// net/http and may have forgotten to.
+func (a *attempt) closeUntraced() {
+	if a.sends.shown() {
+		return
+	}
+	for _, w := range a.readers() {
+		_ = w.Close()
+	}
+}
+
+// abandonBodies wakes a reader that waits for more of the body.
+func (a *attempt) abandonBodies() {
+	for _, w := range a.readers() {
+		_ = w.Close()
+		if w.original {
+			_ = w.source.closeOriginal()
+		}
+	}
+}
+
+func (a *attempt) readers() []*watched {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.bodies
+}
+
+// judgeAnswer classifies resp, decides, and reads of its body what has to be
+// read inside the attempt. It returns the verdict and how the attempt ended.
+func (a *attempt) judgeAnswer(resp *http.Response, e ended) (ended, verdict) {
+	c := a.call
+	k := &c.settings.contract
+	e.replay = replayOf(k, resp.StatusCode, resp.Header)
+	var data []byte
+	var cut error
+	read := false
+	whole := c.keyed() && bufferable(resp, c.settings.maxResponse)
+	if c.keyed() && k.Peeks(resp.StatusCode) {
+		if read = whole; whole {
+			data, cut = buffer(resp, c.settings.maxResponse)
+		} else {
+			data, cut = peek(resp)
+		}
+	}
+	if c.keyed() { // without a key nothing can be in progress under it
+		e.means = k.Classify(resp.StatusCode, resp.Header, data)
+	}
+	if e.means == contract.Done {
+		e.replay = Replayed // the work was another send's
+	}
+	e.advice = k.Advice(resp.StatusCode, resp.Header, data)
+	v := c.decide(e)
+	if !v.retry && whole && !read {
+		data, cut = buffer(resp, c.settings.maxResponse)
+	}
+	if cut != nil && !v.retry {
+		f := a.failed(cut, false)
+		e.how, e.err, c.partial = f.how, f.err, data
+		v = c.decide(e)
+	}
+	return e, v
+}
+
+func replayOf(k *contract.Contract, status int, header http.Header) Replay {
+	switch replayed, known := k.Marked(status, header); {
+	case replayed:
+		return Replayed
+	case known:
+		return NotReplayed
+	default:
+		return ReplayUnknown
+	}
+}
