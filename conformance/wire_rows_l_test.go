@@ -23,7 +23,7 @@ func rowsFromL() []row {
 		}},
 		{name: "openbankinguk", line: "X-Idempotency-Key: " + wireKey, until: ofDay, apart: time.Second, stories: []story{bare409, no422}},
 		{name: "ppro", line: "Request-Idempotency-Key: " + wireKey, until: ofDay, stories: []story{
-			known(busy409), {about: "replay", answers: []string{lost, reply(200, `{}`, "Request-Idempotency: true")}, hits: 2, outcome: idem.Answered, replay: idem.Replayed},
+			known(busy409), known(bare409), {about: "replay", answers: []string{lost, reply(200, `{}`, "Request-Idempotency: true")}, hits: 2, outcome: idem.Answered, replay: idem.Replayed},
 		}},
 		{name: "qonto", line: "X-Qonto-Idempotency-Key: " + wireKey, until: 28 * time.Minute, stories: []story{bare409, no422}},
 		{name: "razorpay", line: "X-Payout-Idempotency: " + wireKey, until: ofNothing, stories: []story{

@@ -8,11 +8,12 @@ func PPRO() Contract {
 		Name:    "ppro",
 		Source:  "https://developerhub.ppro.com/global-api/reference/api-requests-idempotency",
 		Header:  "Request-Idempotency-Key",
-		Methods: onlyPost(),
+		Methods: onlyPost(), // another page names PATCH as well
 		Window:  24 * time.Hour,
 		Answers: []Match{
+			// Another body under the key is a 409 as well, without a code to tell the
+			// two apart: it is repeated a few times in vain.
 			{Status: 409, Means: InProgress},
-			// The answer to another body under the key could not be read.
 		},
 		Replayed:       []Marker{{Header: "Request-Idempotency", Yes: []string{"true"}}},
 		PromisesMarker: true,
