@@ -305,7 +305,7 @@ func TestCase_BODY_9(t *testing.T) {
 				defer body.Close()
 				data, err := io.ReadAll(body)
 				assert.NoError(t, err)
-				assert.True(t, string(data) == text, "a copy has other bytes")
+				assert.Equal(t, string(data), text, "a copy has other bytes")
 			})
 		}
 		wg.Wait()

@@ -212,7 +212,7 @@ func (c *tapped) Write(p []byte) (int, error) {
 func (w *written) lines(part string) (found []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, line := range strings.Split(string(w.bytes), "\r\n") {
+	for line := range strings.SplitSeq(string(w.bytes), "\r\n") {
 		name, _, ok := strings.Cut(line, ":")
 		if ok && strings.Contains(strings.ToLower(name), strings.ToLower(part)) {
 			found = append(found, line)

@@ -100,9 +100,10 @@ func TestCase_RACE_4(t *testing.T) {
 		wg.Go(func() {
 			data := bytes.Repeat([]byte{'A' + byte(i)}, size)
 			var body io.Reader = bytes.NewReader(data)
-			if i%3 == 1 {
+			switch i % 3 {
+			case 1:
 				body = &opaque{r: bytes.NewReader(data)}
-			} else if i%3 == 2 {
+			case 2:
 				body = &position{data: data}
 			}
 			in := idem.Open()

@@ -124,7 +124,7 @@ func TestCase_RACE_2(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 201, resp.StatusCode)
 			require.Equal(t, []string{"a"}, req.Header["X-Mine"])
-			require.Equal(t, "", mine[:2][1], "the caller's array was written to")
+			require.Empty(t, mine[:2][1], "the caller's array was written to")
 			for _, h := range r.all() {
 				require.Equal(t, []string{"a", "below"}, h.header["X-Mine"])
 				require.Equal(t, []string{"s"}, h.header["X-Signature"])

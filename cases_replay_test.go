@@ -3,7 +3,6 @@ package idem_test
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -264,7 +263,7 @@ func TestCase_REPLAY_7(t *testing.T) {
 		amended := map[string]string{"card": "good"}
 		_, err = client.Call(t.Context(), in, "POST", "/payments", amended, nil)
 		require.ErrorIs(t, err, idem.ErrIntentReused)
-		assert.True(t, strings.Contains(err.Error(), "open a new one"), err.Error())
+		assert.Contains(t, err.Error(), "open a new one", err.Error())
 		assert.Equal(t, 1, r.count())
 		time.Sleep(time.Second)
 		_, err = client.Call(t.Context(), idem.Open(), "POST", "/payments", amended, nil)

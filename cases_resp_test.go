@@ -2,7 +2,6 @@ package idem_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -93,7 +92,7 @@ func TestCase_RESP_3(t *testing.T) {
 						resp, got, err := r.post(t.Context(), idem.Open(), "{}")
 						require.NoError(t, err)
 						require.Equal(t, 409, resp.StatusCode)
-						require.True(t, got == text, "the caller reads every byte")
+						require.Equal(t, got, text, "the caller reads every byte")
 						r.oneKey()
 						if name == "code at the back" && most < 0 {
 							return // past the prefix that may be peeked: judged as a bare 409
@@ -562,7 +561,7 @@ func TestCase_RESP_12(t *testing.T) {
 			defer cancel()
 			_, _, err := r.post(ctx, idem.Open(), "{}")
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			assert.False(t, errors.Is(err, io.EOF))
+			assert.NotErrorIs(t, err, io.EOF)
 		}, headers("text/plain"))
 	})
 }

@@ -175,7 +175,7 @@ func TestCase_SEC_4(t *testing.T) {
 			in, err := idem.Adopt(key, since())
 			require.ErrorIs(t, err, idem.ErrInvalidKey)
 			require.Nil(t, in)
-			require.Equal(t, 1, len(strings.Split(err.Error(), "\n")), "one line")
+			require.Len(t, strings.Split(err.Error(), "\n"), 1, "one line")
 			_, err = idem.Resume(idem.State{Key: key, Since: since()}, nil)
 			require.ErrorIs(t, err, idem.ErrInvalidKey)
 			if key == "" {

@@ -546,7 +546,7 @@ func TestCall_NoAnswer(t *testing.T) {
 		require.Nil(t, e.Header)
 		require.Nil(t, e.Problem)
 		var same *idem.Error
-		require.True(t, errors.As(err, &same))
+		require.ErrorAs(t, err, &same)
 		require.IsType(t, &idem.Error{}, err, "without a *url.Error around it")
 		r.oneKey()
 	}, lost)

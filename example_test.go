@@ -81,8 +81,7 @@ func ExampleError() {
 	defer server.Close()
 
 	_, err := client.Call(context.Background(), idem.Open(), "POST", "/charges", order{100_001}, nil)
-	var e *idem.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*idem.Error](err); ok {
 		fmt.Println(e.Status, e.Outcome, e.Problem.Title)
 	}
 	// Output: 402 answered The amount is above the limit

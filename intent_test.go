@@ -213,8 +213,7 @@ func refusedEverywhere(t *testing.T, r *rig, bad *idem.Intent, want error) {
 	check := func(err error) {
 		t.Helper()
 		assert.ErrorIs(t, err, want)
-		var e *idem.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*idem.Error](err); ok {
 			assert.Equal(t, idem.NotExecuted, e.Outcome)
 			assert.Zero(t, e.Attempts)
 		}
@@ -377,14 +376,14 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 func TestIntentState(t *testing.T) {
 	t0 := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble
-	print := "sha256:" + strings.Repeat("0a", 32)
+	digest := "sha256:" + strings.Repeat("0a", 32)
 	golden := map[string]struct {
 		state idem.State
 		json  string
 	}{
 		"least":     {idem.State{Key: "k", Since: t0}, `{"key":"k","since":"2000-01-01T00:00:00Z","outcome":"unknown"}`},
 		"sent":      {idem.State{Key: "k", FirstSent: t0}, `{"key":"k","first_sent":"2000-01-01T00:00:00Z","outcome":"unknown"}`},
-		"all":       {idem.State{Key: someKey, Since: t0, FirstSent: t0.Add(time.Hour), Fingerprint: print, Outcome: idem.Answered}, `{"key":"` + someKey + `","since":"2000-01-01T00:00:00Z","first_sent":"2000-01-01T01:00:00Z","fingerprint":"` + print + `","outcome":"answered"}`},
+		"all":       {idem.State{Key: someKey, Since: t0, FirstSent: t0.Add(time.Hour), Fingerprint: digest, Outcome: idem.Answered}, `{"key":"` + someKey + `","since":"2000-01-01T00:00:00Z","first_sent":"2000-01-01T01:00:00Z","fingerprint":"` + digest + `","outcome":"answered"}`},
 		"odd key":   {idem.State{Key: `<"\&>`, Since: t0}, `{"key":"\u003c\"\\\u0026\u003e","since":"2000-01-01T00:00:00Z","outcome":"unknown"}`},
 		"fractions": {idem.State{Key: "k", Since: t0.Add(123456789)}, `{"key":"k","since":"2000-01-01T00:00:00.123456789Z","outcome":"unknown"}`},
 	}
@@ -503,7 +502,7 @@ func utc(s idem.State) idem.State {
 
 func TestIntentBadStates(t *testing.T) {
 	now := since()
-	print := "sha256:" + strings.Repeat("0a", 32)
+	digest := "sha256:" + strings.Repeat("0a", 32)
 	for name, s := range map[string]idem.State{
 		"zero":                 {},
 		"no key":               {Since: now},
@@ -514,10 +513,10 @@ func TestIntentBadStates(t *testing.T) {
 		"no time but answered": {Key: "secret-key", Outcome: idem.Answered},
 		"unknown outcome":      {Key: "secret-key", Since: now, Outcome: 7},
 		"other fingerprint":    {Key: "secret-key", Since: now, Fingerprint: "md5:0a"},
-		"cut fingerprint":      {Key: "secret-key", Since: now, Fingerprint: print[:len(print)-1]},
-		"long fingerprint":     {Key: "secret-key", Since: now, Fingerprint: print + "0"},
-		"line end":             {Key: "secret-key", Since: now, Fingerprint: print + "\n"},
-		"capitals":             {Key: "secret-key", Since: now, Fingerprint: strings.ToUpper(print)},
+		"cut fingerprint":      {Key: "secret-key", Since: now, Fingerprint: digest[:len(digest)-1]},
+		"long fingerprint":     {Key: "secret-key", Since: now, Fingerprint: digest + "0"},
+		"line end":             {Key: "secret-key", Since: now, Fingerprint: digest + "\n"},
+		"capitals":             {Key: "secret-key", Since: now, Fingerprint: strings.ToUpper(digest)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, err := idem.Resume(s, nil)

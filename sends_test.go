@@ -173,7 +173,7 @@ func TestSends_Bound(t *testing.T) {
 						require.Len(t, list, 1)
 					} else {
 						require.Greater(t, len(list), 1)
-						require.False(t, errors.Is(list[0].Err, context.Canceled), "nobody has cancelled: %v", list[0].Err)
+						require.NotErrorIs(t, list[0].Err, context.Canceled, "nobody has cancelled: %v", list[0].Err)
 					}
 					res := idem.ResultOf(resp)
 					require.Equal(t, 201, res.Status)

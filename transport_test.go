@@ -534,10 +534,10 @@ func TestTransport_AttemptTimeout(t *testing.T) {
 					require.Equal(t, 3, r.count())
 					require.Equal(t, 3, e.Attempts)
 					require.True(t, e.Timeout())
-					require.False(t, errors.Is(e, context.Canceled))
-					require.False(t, errors.Is(e, context.DeadlineExceeded))
+					require.NotErrorIs(t, e, context.Canceled)
+					require.NotErrorIs(t, e, context.DeadlineExceeded)
 					for _, a := range in.Attempts() {
-						require.False(t, errors.Is(a.Err, context.Canceled), "%v", a.Err)
+						require.NotErrorIs(t, a.Err, context.Canceled, "%v", a.Err)
 						require.Equal(t, time.Second, a.Duration)
 					}
 					require.NotEqual(t, idem.NotExecuted, e.Outcome)
@@ -802,7 +802,7 @@ func TestTransport_RequestUnchanged(t *testing.T) {
 					require.Equal(t, header, req.Header)
 					require.Equal(t, u, *req.URL)
 					require.Equal(t, before.ContentLength, req.ContentLength)
-					require.True(t, before.Body == req.Body)
+					require.Equal(t, before.Body, req.Body)
 					require.Equal(t, before.GetBody == nil, req.GetBody == nil)
 					require.Equal(t, before.Close, req.Close)
 					require.Equal(t, before.Context(), req.Context())

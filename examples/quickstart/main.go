@@ -56,17 +56,17 @@ func run(ctx context.Context, out io.Writer, url string) error {
 		defer func() { _ = server.Close() }()
 		server.On("POST /orders").Then(faults()...)
 		p.server, url, base = server, server.URL, server.Transport()
-		p.line("A server of orders at %s breaks five times before it lets an order through.", url)
+		p.linef("A server of orders at %s breaks five times before it lets an order through.", url)
 	}
 
-	p.line("\nWith an Intent")
+	p.linef("\nWith an Intent")
 	order := idem.Open() // once, where the decision is made
 	if err := p.place(ctx, order, url, base); err != nil {
 		return err
 	}
 	once := p.effects(order.Key())
 
-	p.line("\nBy a plain retry loop, without one")
+	p.linef("\nBy a plain retry loop, without one")
 	p.start = time.Now()
 	if err := p.plainLoop(ctx, url, base); err != nil {
 		return err
@@ -85,7 +85,7 @@ type printer struct {
 	server *mockserver.Server // nil: somebody else's
 }
 
-func (p *printer) line(format string, args ...any) { _, _ = fmt.Fprintf(p.out, format+"\n", args...) }
+func (p *printer) linef(format string, args ...any) { _, _ = fmt.Fprintf(p.out, format+"\n", args...) }
 
 // place places an order through idem.
 func (p *printer) place(ctx context.Context, order *idem.Intent, url string, base http.RoundTripper) error {
@@ -106,7 +106,7 @@ func (p *printer) place(ctx context.Context, order *idem.Intent, url string, bas
 	}
 	var receipt struct{ ID string }
 	res, err := client.Call(ctx, order, http.MethodPost, "/orders", map[string]int{"amount": 4200}, &receipt)
-	p.line("  order %s, key %.8s…: %d attempts, %d sends, %v, outcome: %v",
+	p.linef("  order %s, key %.8s…: %d attempts, %d sends, %v, outcome: %v",
 		receipt.ID, order.Key(), res.Attempts, res.Sends, res.Replay, res.Outcome)
 	return err
 }
@@ -146,7 +146,7 @@ func (p *printer) attempt(key string, number int, met, then string) {
 			there = fmt.Sprintf("| server: %-27s %s", r.Fault, effectOf(p.server, r))
 		}
 	}
-	p.line("  %6.3fs  attempt %d: %-24s %-31s %s", time.Since(p.start).Seconds(), number, met, then, there)
+	p.linef("  %6.3fs  attempt %d: %-24s %-31s %s", time.Since(p.start).Seconds(), number, met, then, there)
 }
 
 // effectOf says what a request did there.
@@ -169,7 +169,7 @@ func (p *printer) effects(key string) (n int) {
 			n++
 		}
 	}
-	p.line("  effects: %d", n)
+	p.linef("  effects: %d", n)
 	return n
 }
 
