@@ -40,7 +40,7 @@ func rowsFromL() []row {
 		{name: "solidgate", line: header, until: ofNothing, stories: []story{
 			mismatch(reply(422, ``)), {about: "ignored", answers: []string{reply(200, `{}`, "Idempotency-Status: ignored")}, hits: 1, outcome: idem.Answered},
 		}},
-		{name: "telness", line: "X-Idempotency-Key: " + wireKey, until: ofNothing, stories: []story{
+		{name: "telness", line: "X-Idempotency-Key: " + wireKey, until: ofDay, stories: []story{
 			busy(reply(409, `{"code":"idempotency_key_locked"}`)), mismatch(reply(409, `{"code":"idempotency_key_mismatch"}`)),
 		}},
 		{name: "telnyx", line: header, until: ofDay, stories: []story{mismatch(reply(422, `{"errors":[{"code":"x"}]}`)), bare409}},

@@ -1,5 +1,7 @@
 package contract
 
+import "time"
+
 // Telness is the contract of Telness Tech's API, where a 409 has two meanings.
 func Telness() Contract {
 	return Contract{
@@ -7,7 +9,7 @@ func Telness() Contract {
 		Source:  "https://docs.telnesstech.com/api-reference/idempotency",
 		Header:  "X-Idempotency-Key",
 		Methods: onlyPost(),
-		Window:  windowUnknown,
+		Window:  24 * time.Hour,
 		Answers: []Match{
 			// The page names the codes but not the member that holds them; these are
 			// the usual ones.

@@ -332,7 +332,7 @@ func wires() []wire {
 			keeps: all,
 		},
 		{
-			name: "telness", header: "X-Idempotency-Key", sent: wireKey, longest: 255, methods: "POST", window: unpublished,
+			name: "telness", header: "X-Idempotency-Key", sent: wireKey, longest: 255, methods: "POST", window: day,
 			answers: []answer{
 				{409, `{"code":"idempotency_key_locked"}`, progress},
 				{409, `{"code":"idempotency_key_mismatch"}`, mismatch},
