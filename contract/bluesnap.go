@@ -8,7 +8,7 @@ func BlueSnap() Contract {
 		Methods: onlyPost(),
 		Format:  FormatHyphen,
 		MaxKey:  64,
-		Window:  windowUnknown,
+		Window:  windowUnknown, // "up to 24 hours": no least time
 		Answers: []Match{
 			{Status: 422, Path: "message.code", Value: "60101", Means: Mismatch},
 			{Status: 409, Path: "message.code", Value: "60102", Means: InProgress},
