@@ -71,7 +71,7 @@ type company struct {
 // order in which their attempts can begin and end.
 func TestExhaustiveCompany(t *testing.T) {
 	var list []company
-	plans := companyPlans([]string{"pass", "401@received", "drop@stored", "429@received", "refuse@dial"})
+	plans := companyPlans([]string{"pass", "401@received", "402@claimed", "drop@stored", "429@received", "refuse@dial"})
 	for i, order := range orders(4, 4) {
 		if order[0] == 'B' {
 			continue // the same with names changed
@@ -139,8 +139,15 @@ func (w *world) company(c company) []string {
 		defer cancels[caller]()
 	}
 	var wg sync.WaitGroup
+	var mu sync.Mutex
+	done := map[string]idem.Result{}
 	for caller, ctx := range ctxs {
-		wg.Go(func() { _, _ = s.call(ctx, p, caller, payload) })
+		wg.Go(func() {
+			res, _ := s.call(ctx, p, caller, payload)
+			mu.Lock()
+			defer mu.Unlock()
+			done[caller] = res
+		})
 	}
 	synctest.Wait()
 	phases := map[byte]phase{'A': begins, 'B': begins}
@@ -168,11 +175,31 @@ func (w *world) company(c company) []string {
 			phases[x] = begins
 		}
 		s.observe(fmt.Sprintf("after step %d", i+1))
+		mu.Lock()
+		s.otherOpen(p, done, i+1)
+		mu.Unlock()
 	}
 	w.srv.Release(s.key)
 	close(s.direct.open)
 	wg.Wait()
 	return s.judge(w.kind.once)
+}
+
+// otherOpen checks what may be said while one of the two calls, or both, are not
+// done: the other one may yet send, so neither NotExecuted nor an answer that is
+// not settled.
+func (s *story) otherOpen(p *process, done map[string]idem.Result, step int) {
+	if len(done) == 2 {
+		return
+	}
+	if o := p.in.Outcome(); o == idem.NotExecuted {
+		s.fail("the Intent says %v after step %d, and a call is under way", o, step)
+	}
+	for caller, res := range done {
+		if res.Outcome == idem.NotExecuted || res.Outcome == idem.Answered && p.in.State().Outcome != idem.Answered {
+			s.fail("%s was told %v (%d) by step %d, and the other call is under way", caller, res.Outcome, res.Status, step)
+		}
+	}
 }
 
 // orders are the interleavings of a times A and b times B.

@@ -163,7 +163,10 @@ func (w *world) restarted(c restart, n int) []string {
 		s.meets("two", c.then)
 	}
 	res, err := s.call(w.t.Context(), second, "two", body)
-	bound := state.Fingerprint != "" && !c.derive
+	bound := c.saved > 0 && !c.derive // by Bind, or by its call
+	if bound && state.Fingerprint == "" {
+		s.fail("State %d has no fingerprint", c.saved)
+	}
 	switch reused := errors.Is(err, idem.ErrIntentReused); {
 	case bound && c.other && (!reused || res.Sends > 0):
 		s.fail("another body was not refused: %v", err)

@@ -108,7 +108,7 @@ func (w *world) run(s schedule, n int) *run {
 		return r
 	}
 	req.ContentLength = int64(len(payload))
-	req.Header.Set("Authorization", "Bearer "+r.caller)
+	req.Header.Set("X-Api-Key", r.caller) // http.Client drops Authorization at other origins
 	// Both ways in which a body is read again; http.Client needs GetBody to redirect.
 	if n%2 == 0 && !s.unkeyed || w.kind.redirects {
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(payload)), nil }
