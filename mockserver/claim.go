@@ -38,15 +38,15 @@ type claim struct {
 }
 
 // enter asks the key layer whether this request may work. It returns an answer
-// if not; otherwise the claim is x's, until settle.
-func (s *Server) enter(x *life) *answer {
-	var found *answer
-	_ = s.until(x.end, func() bool {
+// if not; otherwise the claim is x's, until settle. It reports false if the
+// process ended while the request waited for another.
+func (s *Server) enter(x *life) (found *answer, alive bool) {
+	err := s.until(x.end, func() bool {
 		var wait bool
 		found, wait = s.claim(x)
 		return !wait
 	})
-	return found
+	return found, err == nil
 }
 
 // claim is one look at the key, and takes the claim in the same moment if it is

@@ -123,6 +123,20 @@ func TestInProgress(t *testing.T) {
 			assert.Len(t, s.Effects("k"), 1)
 		})
 	})
+	t.Run("wait until the process dies", func(t *testing.T) {
+		in(t, Config{Kind: Kind{Wait: true}}, func(t *testing.T, s *Server, c *http.Client) {
+			s.On("POST /orders").Then("hang@claimed")
+			for range 2 {
+				go postOrder(t, c, s, "k", "{}")
+				synctest.Wait()
+			}
+			c.CloseIdleConnections()
+			require.NoError(t, s.Restart())
+			synctest.Wait()
+			assert.Empty(t, s.Effects(""), "neither the first nor the one that waited for it")
+			assert.Len(t, s.Requests("k"), 2)
+		})
+	})
 	t.Run("wait for one that died", func(t *testing.T) {
 		in(t, Config{Kind: Kind{Wait: true}}, func(t *testing.T, s *Server, c *http.Client) {
 			s.On("POST /orders").Then("crash@claimed")

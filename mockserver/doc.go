@@ -22,8 +22,8 @@
 // connection is made for it), [Received], [Claimed], [Worked], [Stored], [Head],
 // [Body]. A request without a key passes all of them. One that the key layer
 // answers by itself (a replay, 409, 422) does not pass Claimed, Worked and Stored.
-// A fault at a point that its attempt does not pass is not met, and an unmet
-// fault fails the test.
+// An answer that its handler streams passes Head, but not Body. A fault at a point
+// that its attempt does not pass is not met, and an unmet fault fails the test.
 //
 // # Faults
 //

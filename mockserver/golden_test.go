@@ -239,7 +239,7 @@ func matches(err error) string {
 	}{
 		{io.EOF, "io.EOF"}, {io.ErrUnexpectedEOF, "io.ErrUnexpectedEOF"}, {net.ErrClosed, "net.ErrClosed"},
 		{syscall.ECONNRESET, "ECONNRESET"}, {syscall.ECONNREFUSED, "ECONNREFUSED"}, {syscall.EPIPE, "EPIPE"},
-		{context.DeadlineExceeded, "DeadlineExceeded"}, {http.ErrSchemeMismatch, "ErrSchemeMismatch"},
+		{context.DeadlineExceeded, "DeadlineExceeded"}, {context.Canceled, "Canceled"}, {http.ErrSchemeMismatch, "ErrSchemeMismatch"},
 	} {
 		if errors.Is(err, is.error) {
 			list = append(list, is.name)

@@ -90,8 +90,8 @@ func (x *life) perform() (*answer, bool) {
 		guarded = value != ""
 	}
 	if guarded {
-		if a := s.enter(x); a != nil {
-			return a, true
+		if a, alive := s.enter(x); a != nil || !alive {
+			return a, alive
 		}
 	}
 	v := x.reach(Claimed)

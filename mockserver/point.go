@@ -107,7 +107,7 @@ func (x *life) forward(when string) {
 	s.mu.Lock()
 	rec := *x.rec
 	rec.Seq, rec.Copy, rec.Send, rec.Start = len(s.log)+1, true, 0, s.now()
-	rec.Points, rec.Fault = map[Point]time.Time{}, ""
+	rec.Points, rec.Fault, rec.Left, rec.over = map[Point]time.Time{}, "", false, time.Time{}
 	s.log = append(s.log, &rec)
 	s.active++
 	c := &life{s: s, r: x.r, rec: &rec, ctx: context.WithoutCancel(x.ctx), end: end, cut: true}
