@@ -1,0 +1,19 @@
+module github.com/idem-go/idem/examples/oapi
+
+go 1.26.0
+
+replace github.com/idem-go/idem => ../..
+
+require (
+	github.com/google/uuid v1.6.0
+	github.com/idem-go/idem v0.0.0-00010101000000-000000000000
+	github.com/oapi-codegen/runtime v1.9.0
+	github.com/stretchr/testify v1.12.1
+)
+
+require (
+	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
