@@ -31,7 +31,7 @@ func TestMintOnce(t *testing.T) {
 		assert.Equal(t, 200, keys)
 		before, err := j.Find(t.Context(), testRef(7))
 		require.NoError(t, err)
-		require.NoError(t, mintMany(t.Context(), j))
+		require.NoError(t, j.Mint(t.Context(), j.db, testRef(7)))
 		after, err := j.Find(t.Context(), testRef(7))
 		require.NoError(t, err)
 		assert.Equal(t, before.Key, after.Key)
