@@ -205,7 +205,7 @@ func TestHoldAndRelease(t *testing.T) {
 			s.On("POST /orders").Then("hang@received", "hang@received", "pass")
 			client.Timeout = time.Second
 			for range 2 {
-				require.ErrorContains(t, postOrder(t, client, s, "k", "{}").Err, "Client.Timeout")
+				require.ErrorIs(t, postOrder(t, client, s, "k", "{}").Err, context.DeadlineExceeded)
 			}
 			require.Equal(t, 201, postOrder(t, client, s, "k", "{}").Status)
 			synctest.Wait()
