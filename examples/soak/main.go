@@ -29,14 +29,15 @@ func main() {
 	flag.IntVar(&p.parallel, "parallel", 64, "how many orders are under way at the same time")
 	limit := flag.Duration("limit", time.Hour, "when to stop, done or not")
 	flag.Parse()
-	log.SetFlags(0)
+	log.SetOutput(io.Discard) // http.Server tells there of each connection that broke
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	err := run(ctx, p, os.Stdout, os.Stderr)
 	cancel()
 	stop()
 	if err != nil {
-		log.Fatal(err)
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 

@@ -120,7 +120,7 @@ func (t *tally) table(out io.Writer) {
 }
 
 // bar shows the progress on out until it is told to stop: in one line of a
-// terminal, else in a line for each tenth.
+// terminal, else in a line every ten seconds and at the end.
 func (t *tally) bar(out io.Writer) (stop func()) {
 	terminal := false
 	if f, ok := out.(*os.File); ok {
@@ -132,20 +132,19 @@ func (t *tally) bar(out io.Writer) (stop func()) {
 		defer close(gone)
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
-		tenth := 0
+		last := time.Now()
 		for running := true; running; {
 			select {
 			case <-tick.C:
 			case <-done:
 				running = false
 			}
-			line, share := t.line()
 			switch {
 			case terminal:
-				_, _ = fmt.Fprintf(out, "\r%s\x1b[K", line)
-			case int(share*10) > tenth:
-				tenth = int(share * 10)
-				_, _ = fmt.Fprintln(out, line)
+				_, _ = fmt.Fprintf(out, "\r%s\x1b[K", t.line())
+			case !running, time.Since(last) > 10*time.Second:
+				last = time.Now()
+				_, _ = fmt.Fprintln(out, t.line())
 			}
 		}
 		if terminal {
@@ -155,8 +154,8 @@ func (t *tally) bar(out io.Writer) (stop func()) {
 	return func() { close(done); <-gone }
 }
 
-// line is the progress as one line, and as a share.
-func (t *tally) line() (string, float64) {
+// line is the progress as one line.
+func (t *tally) line() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	const width = 20
@@ -164,5 +163,5 @@ func (t *tally) line() (string, float64) {
 	full := int(share * width)
 	return fmt.Sprintf("[%s%s] %3.0f%%  %d orders  %d attempts  %d sends  %d unknown  %d doubled  %d lost  %d wrong",
 		strings.Repeat("#", full), strings.Repeat(".", width-full), 100*share,
-		t.done, t.attempts, t.sends, t.unknown, t.doubled, t.missing, t.mistaken), share
+		t.done, t.attempts, t.sends, t.unknown, t.doubled, t.missing, t.mistaken)
 }
