@@ -26,7 +26,7 @@ type call struct {
 	wire      string    // the key as it goes out
 	line      [1]string // the same, as a header has it; written once
 
-	in    *Intent // nil: without a key
+	in    *Intent // nil: the request is of no Intent
 	book  *ledger // the Intent's, or own
 	own   ledger
 	about *ledger // whose outcome is reported: book, or that of the write a GET was redirected from
@@ -72,7 +72,9 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-func (c *call) keyed() bool { return c.in != nil }
+// keyed reports whether the request carries a key. It may be one of an Intent and
+// carry none, where the contract has no key for its method.
+func (c *call) keyed() bool { return c.wire != "" }
 
 // begin finds the request's key, freezes the request and binds the Intent to it.
 // Nothing is sent before it succeeds.
@@ -138,7 +140,7 @@ func (c *call) run() (*http.Response, error) {
 	defer c.book.leave()
 	defer c.release()
 	var next http.RoundTripper
-	if c.keyed() && c.in.around != nil {
+	if c.in != nil && c.in.around != nil {
 		next = c.in.around(roundTripper(c.loop))
 	}
 	if around := c.transport.Around; around != nil {
@@ -205,7 +207,7 @@ func (c *call) result() Result {
 		own = 1
 	}
 	outcome, status := c.about.state(own)
-	if c.ended.status != 0 {
+	if outcome != Answered {
 		status = c.ended.status
 	}
 	return Result{

@@ -45,7 +45,13 @@ func (c *call) findKey() error {
 		if has && k.Keys(strings.ToUpper(req.Method)) {
 			return errors.New("idem: the method is not in upper case, so that it would carry no key")
 		}
-		if previous != nil {
+		switch {
+		case has && !isSafe(methodOf(req)):
+			c.use(in) // the contract has no key for it; its sends count all the same
+			fallthrough
+		case previous != nil && !isSafe(methodOf(req)):
+			c.continueFrom(previous)
+		case previous != nil:
 			c.about = previous.about // a GET that a write was redirected to is not its answer
 		}
 		return nil
@@ -57,17 +63,14 @@ func (c *call) findKey() error {
 	switch {
 	case previous != nil && previous.keyed() && (!has || in == previous.in):
 		in = previous.in
-		c.attempts, c.sent = previous.attempts, previous.sent
+		c.continueFrom(previous)
 		if from, to := originOf(previous.original), originOf(req); from != to {
 			c.use(in)
 			c.wire = previous.wire
 			return because(ErrCrossOrigin, "from %s to %s", from, to)
 		}
 	case !has && carried == "":
-		if previous != nil && !previous.keyed() { // to its caller, one request
-			c.book, c.about = previous.book, previous.about
-			c.attempts, c.sent = previous.attempts, previous.sent
-		}
+		c.continueFrom(previous)
 		return nil
 	case !has:
 		key, err := k.Unwire(carried)
@@ -93,6 +96,18 @@ func (c *call) findKey() error {
 func (c *call) use(in *Intent) {
 	c.in, c.book, c.about = in, &in.book, &in.book
 	c.index = in.nextCall()
+}
+
+// continueFrom makes a hop of a redirect go on with the attempts and the sends of
+// the call that was redirected: to its caller they are one request.
+func (c *call) continueFrom(previous *call) {
+	if previous == nil {
+		return
+	}
+	c.attempts, c.sent = previous.attempts, previous.sent
+	if c.in == nil {
+		c.book, c.about = previous.book, previous.about
+	}
 }
 
 // carried returns the key header that the caller has put on the request, of

@@ -40,23 +40,32 @@ func decide(c *contract.Contract, h history, e ended) verdict {
 	if byServer {
 		jitter = serverJitter(wait, h.draw)
 	}
+	v.wait = wait
+	return patience(v, h.now, h.deadline, h.windowEnd, jitter)
+}
+
+// patience adds jitter to a wait, or ends the call where the wait would pass the
+// deadline or the window: nobody sleeps into a certain timeout.
+func patience(v verdict, now, deadline, windowEnd time.Time, jitter time.Duration) verdict {
 	for _, end := range []struct {
 		at     time.Time
 		what   string
-		expire bool
-	}{{h.deadline, "the context's deadline allows", false}, {h.windowEnd, "the key's window allows", true}} {
+		window bool
+	}{{deadline, "the context's deadline allows", false}, {windowEnd, "the key's window allows", true}} {
 		if end.at.IsZero() {
 			continue
 		}
-		left := end.at.Sub(h.now)
-		if wait >= left {
-			return verdict{wait: wait, answer: v.answer, reason: &waitTooLongError{wait: wait, limit: max(left, 0), what: end.what, deadline: !end.expire, window: end.expire}}
+		left := end.at.Sub(now)
+		if v.wait >= left {
+			return verdict{wait: v.wait, answer: v.answer, reason: &waitTooLongError{
+				wait: v.wait, limit: max(left, 0), what: end.what, deadline: !end.window, window: end.window,
+			}}
 		}
-		if jitter >= left-wait {
+		if jitter >= left-v.wait {
 			jitter = 0
 		}
 	}
-	v.wait = wait + min(jitter, math.MaxInt64-wait)
+	v.wait += min(jitter, math.MaxInt64-v.wait)
 	return v
 }
 

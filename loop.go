@@ -17,7 +17,9 @@ import (
 func (c *call) loop(req *http.Request) (*http.Response, error) {
 	c.firstNumber = c.attempts + 1
 	c.layered = req.Context()
-	c.once(req)
+	if c.verdict = c.keepGap(time.Now()); c.verdict.wait == 0 {
+		c.once(req)
+	}
 	if c.verdict.retry {
 		c.repeat(req)
 	}
@@ -160,7 +162,7 @@ func isTimeout(err error) bool {
 }
 
 func (c *call) tell(a Attempt) {
-	if c.keyed() {
+	if c.in != nil {
 		c.in.record(a)
 	}
 	if c.transport.OnAttempt != nil {
@@ -195,6 +197,21 @@ func (c *call) decide(e ended) verdict {
 		return verdict{reason: ErrOverBudget, answer: v.answer}
 	}
 	return v
+}
+
+// keepGap makes a call wait before its first attempt, if the contract wants a
+// longer time since the last send of the Intent.
+func (c *call) keepGap(now time.Time) verdict {
+	gap := c.settings.contract.Gap
+	if gap == 0 || !c.keyed() || c.attempts > 0 {
+		return verdict{}
+	}
+	last := c.book.lastSend()
+	if last.IsZero() || ageOf(last, now) >= gap {
+		return verdict{}
+	}
+	deadline, _ := c.layered.Deadline()
+	return patience(verdict{retry: true, wait: gap - ageOf(last, now)}, now, deadline, c.windowEnd(now), 0)
 }
 
 // windowEnd is when the last attempt may start and the last re-send may leave:

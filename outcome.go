@@ -82,7 +82,7 @@ func parse[E ~uint8](v *E, text []byte, names []string) error {
 // duplicate by the caller: Attempts and Sends say how often this call asked.
 type Result struct {
 	Key      string  // the key as it went over the wire; empty for requests without one
-	Status   int     // of the answer; 0: there was none
+	Status   int     // of the answer that stands, if Outcome is Answered (0: it came in another process); else of this call's last answer, 0 if there was none
 	Outcome  Outcome // of the request of this call
 	Replay   Replay  // of the answer
 	Attempts int     // tries that the call made; 0: it was refused, or answered by a Layer
@@ -130,6 +130,7 @@ type ledger struct {
 
 	firstSent time.Time // start of the attempt that sent first, or may be doing so; else zero
 	sent      bool      // something was sent since, so that firstSent stays
+	lastSent  time.Time // when the last attempt that sent was over
 	trying    int       // attempts under way, each of which may be the first to send
 }
 
@@ -159,6 +160,7 @@ func (l *ledger) fold(opened int, a answer, status int) Outcome {
 	only := opened == 1 && l.open == 0 && l.calls == 1 && !l.past
 	if opened > 0 {
 		l.sent = true
+		l.lastSent = time.Now()
 		l.stands = false // a new send reopens an answer that was not settled
 	}
 	if a == refused && opened > 0 {
@@ -207,6 +209,13 @@ func (l *ledger) firstSend() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.firstSent
+}
+
+// lastSend returns when the last attempt that sent was over; zero: never.
+func (l *ledger) lastSend() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lastSent
 }
 
 // state returns the outcome as outcome does, and the status that it rests on.

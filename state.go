@@ -88,6 +88,7 @@ func (in *Intent) resume(s State) error {
 		in.since = s.FirstSent.Round(0)
 	}
 	in.book.past, in.book.firstSent, in.book.sent = true, s.FirstSent, !s.FirstSent.IsZero()
+	in.book.lastSent = s.FirstSent // at the earliest
 	in.book.settled = s.Outcome == Answered
 	return nil
 }

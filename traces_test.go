@@ -408,3 +408,78 @@ func TestTrace_StoredServerErrorIsUnknown(t *testing.T) {
 		w.WriteHeader(500)
 	}, status(500, "Idempotent-Replayed", "true"))
 }
+
+// A contract that has no key for a method leaves its requests without one. The
+// Intent must know of their sends all the same.
+func TestTrace_SendWithoutAKeyCounts(t *testing.T) {
+	postOnly := contract.Contract{Methods: []string{http.MethodPost}}
+	patch := func(t *testing.T, r *rig, in *idem.Intent) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(idem.WithIntent(t.Context(), in), http.MethodPatch, "http://api/charges/1", strings.NewReader("{}"))
+		require.NoError(t, err)
+		resp, _, err := r.send(req)
+		return resp, err
+	}
+	bubble(t, func(t *testing.T, r *rig) {
+		r.transport.Contract = postOnly
+		in := idem.Open()
+		resp, err := patch(t, r, in)
+		require.NoError(t, err)
+		assert.Equal(t, idem.Answered, idem.ResultOf(resp).Outcome)
+		assert.Equal(t, idem.Answered, in.Outcome())
+		assert.Len(t, in.Attempts(), 1)
+		assert.Empty(t, r.all()[0].keys)
+	}, created)
+	bubble(t, func(t *testing.T, r *rig) {
+		r.transport.Contract = postOnly
+		in := idem.Open()
+		_, err := patch(t, r, in)
+		require.ErrorIs(t, err, idem.ErrNotRepeatable)
+		assert.Equal(t, 1, r.count())
+		assert.Equal(t, idem.OutcomeUnknown, theError(t, err).Outcome)
+		assert.Equal(t, idem.OutcomeUnknown, in.Outcome())
+	}, lost)
+}
+
+// A panic in Base takes an attempt away that may have sent.
+func TestTrace_PanicInBaseIsUnknown(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.transport.Base = panics{r.base}
+		in := idem.Open()
+		assert.Panics(t, func() { _, _, _ = r.post(t.Context(), in, "{}") })
+		assert.Equal(t, 1, r.done())
+		assert.Equal(t, idem.OutcomeUnknown, in.Outcome())
+	}, created)
+}
+
+type panics struct{ base http.RoundTripper }
+
+func (p panics) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := p.base.RoundTrip(r)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	panic("in a layer below")
+}
+
+// The contract's shortest time between two requests with one key holds between
+// two calls as well.
+func TestTrace_GapBetweenCalls(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.transport.Contract = contract.Contract{Gap: 30 * time.Second}
+		r.transport.MaxAttempts = 1
+		in := idem.Open()
+		_, _, err := r.post(t.Context(), in, "{}")
+		require.Error(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, _, err = r.post(ctx, in, "{}")
+		require.ErrorIs(t, err, idem.ErrWaitTooLong)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Zero(t, theError(t, err).Attempts)
+		_, _, err = r.post(t.Context(), in, "{}")
+		require.NoError(t, err)
+		require.Len(t, r.gaps(), 1)
+		assert.GreaterOrEqual(t, r.gaps()[0], 30*time.Second)
+		assert.Less(t, r.gaps()[0], 32*time.Second)
+	}, lost, created)
+}

@@ -57,7 +57,8 @@ type Contract struct {
 	// Window is how long the server remembers a key, from the first request
 	// on; after it the same key is a new request. Zero: 24 h; negative: for ever.
 	Window time.Duration
-	// Gap is the shortest time between two requests with one key; zero: none.
+	// Gap is the shortest time between two requests with one key, also of two
+	// calls; zero: none.
 	Gap time.Duration
 	// Lease is how long a claim holds when its worker has died. Only a server
 	// reads it. Zero: 1 min.
