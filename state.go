@@ -3,7 +3,7 @@ package idem
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
+	"strings"
 	"time"
 )
 
@@ -94,7 +94,10 @@ func (in *Intent) resume(s State) error {
 }
 
 // isFingerprint reports whether s has the form that State gives.
-func isFingerprint(s string) bool { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(s) }
+func isFingerprint(s string) bool {
+	hex, ok := strings.CutPrefix(s, "sha256:")
+	return ok && len(hex) == 64 && strings.Trim(hex, "0123456789abcdef") == ""
+}
 
 // MarshalJSON writes State. The key stands in it in full.
 func (in *Intent) MarshalJSON() ([]byte, error) {
