@@ -236,6 +236,23 @@ func TestReconcile(t *testing.T) {
 	})
 }
 
+// What the server asks to wait, the next call waits, whoever makes it.
+func TestServersWait(t *testing.T) {
+	stores(t, func(t *testing.T, s store) {
+		srv := mockserver.New(t, mockserver.Config{})
+		srv.On("POST /charges").Then("429@received retry-after=1", "503@received retry-after=1")
+		j := s.journal(t, soon(contract.Contract{}))
+		c, err := idem.NewClient(idem.Config{BaseURL: srv.URL, Transport: &idem.Transport{Base: srv.Transport(), MaxRetryAfter: time.Millisecond}})
+		require.NoError(t, err)
+		fill(t, j, 1, srv.URL+"/charges")
+		running(t, j, Dispatcher{Handle: j.Resend(c)})
+		r := settled(t, j, testRef(0))
+		assert.Equal(t, 3, r.Attempts)
+		srv.Believe(r.Key, mockserver.Done)
+		assert.NoError(t, srv.Verify())
+	})
+}
+
 // What sending again cannot tell, and nobody else is asked about, is told at once.
 func TestStuckWithoutReconcile(t *testing.T) {
 	stores(t, func(t *testing.T, s store) {

@@ -99,7 +99,7 @@ func postgresStore(t testing.TB) store {
 	if strings.Contains(dsn, "?") {
 		sep = "&"
 	}
-	s := store{"PostgreSQL", Postgres, "pgx", dsn + sep + "search_path=" + schema}
+	s := store{"PostgreSQL", Postgres, "pgx", dsn + sep + "search_path=" + schema + "&application_name=" + schema}
 	require.NoError(t, s.journal(t, Config{}).Migrate(t.Context()))
 	return s
 }
@@ -111,4 +111,3 @@ func client(t testing.TB, url string, base http.RoundTripper) *idem.Client {
 	require.NoError(t, err)
 	return c
 }
-
