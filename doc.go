@@ -66,7 +66,8 @@
 // makes it so: once for each pooled connection that turns out to be dead.
 // Result.Sends and Attempt.Sends count these, to at most 32 an attempt; an
 // attempt that is cancelled while it sends may count one too many, never too
-// few. HTTP/2 does the same to requests without a key when a server disowns
+// few. What a layer below sends for itself with the attempt's context counts as
+// well. HTTP/2 does the same to requests without a key when a server disowns
 // them; those are left as net/http treats them.
 //
 // # Bodies

@@ -1,0 +1,167 @@
+package idem_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/idem-go/idem"
+	"github.com/idem-go/idem/contract"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// never is the State of a store that knows that nothing was sent yet.
+func never() idem.State {
+	return idem.State{Key: idem.Open().Key(), Since: time.Now(), Outcome: idem.NotExecuted}
+}
+
+func pass(next http.RoundTripper) http.RoundTripper { return next }
+
+// A State that says NotExecuted is believed from a store, which has a Layer, and
+// from nobody else.
+func TestResume_NotExecuted(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		kept, err := idem.Resume(never(), pass)
+		require.NoError(t, err)
+		assert.Equal(t, idem.NotExecuted, kept.Outcome())
+		resp, _, err := r.post(t.Context(), kept, "{}")
+		require.NoError(t, err)
+		assert.Equal(t, idem.Answered, idem.ResultOf(resp).Outcome, "the 402 answers the only send there was")
+
+		loose, err := idem.Resume(never(), nil)
+		require.NoError(t, err)
+		assert.Equal(t, idem.OutcomeUnknown, loose.Outcome())
+		resp, _, err = r.post(t.Context(), loose, "{}")
+		require.NoError(t, err)
+		assert.Equal(t, idem.OutcomeUnknown, idem.ResultOf(resp).Outcome)
+	}, status(402))
+}
+
+// What a Layer's own error says of the outcome is what its store knows.
+func TestLayer_OwnErrorTells(t *testing.T) {
+	errLost := errors.New("the lease is lost")
+	for outcome, want := range map[idem.Outcome]idem.Outcome{
+		idem.OutcomeUnknown: idem.OutcomeUnknown, // others may have sent
+		idem.Answered:       idem.Answered,
+		idem.NotExecuted:    idem.NotExecuted, // it only says that this call did nothing
+	} {
+		bubble(t, func(t *testing.T, r *rig) {
+			in, err := idem.Resume(never(), func(http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(*http.Request) (*http.Response, error) {
+					return nil, &idem.Error{
+						Result: idem.Result{Outcome: outcome, Status: 201}, Reason: errLost,
+						Header: http.Header{"X-From": {"the store"}},
+					}
+				})
+			})
+			require.NoError(t, err)
+			_, _, err = r.post(t.Context(), in, "{}")
+			e := theError(t, err)
+			assert.ErrorIs(t, e, errLost)
+			assert.Equal(t, want, e.Outcome)
+			assert.Equal(t, want, in.Outcome())
+			assert.Equal(t, in.Key(), e.Key)
+			assert.Equal(t, "the store", e.Header.Get("X-From"))
+			if want == idem.Answered {
+				assert.Equal(t, 201, e.Status, "the answer that stands")
+			}
+			assert.Zero(t, r.count())
+		}, created)
+	}
+}
+
+// The context that a Layer passes on ends the call with its cause, in an attempt
+// and in a wait.
+func TestLayer_ContextEndsTheCall(t *testing.T) {
+	errLost := errors.New("the lease is lost")
+	for name, step := range map[string]step{"in an attempt": stall, "in a wait": status(503, "Retry-After", "30")} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				in, err := idem.Resume(never(), func(next http.RoundTripper) http.RoundTripper {
+					return baseFunc(func(req *http.Request) (*http.Response, error) {
+						ctx, cancel := context.WithCancelCause(req.Context())
+						defer cancel(nil)
+						defer time.AfterFunc(time.Second, func() { cancel(errLost) }).Stop()
+						return next.RoundTrip(req.WithContext(ctx))
+					})
+				})
+				require.NoError(t, err)
+				start := time.Now()
+				_, _, err = r.post(t.Context(), in, "{}")
+				e := theError(t, err)
+				assert.ErrorIs(t, e, errLost)
+				assert.Equal(t, time.Second, time.Since(start))
+				assert.Equal(t, 1, r.count())
+				assert.Equal(t, idem.OutcomeUnknown, e.Outcome)
+			}, step)
+		})
+	}
+}
+
+// A redirect that is followed comes through the Layer again, as the same request.
+func TestLayer_AnswersAHopFromItsStore(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		hops := 0
+		in, err := idem.Resume(never(), func(next http.RoundTripper) http.RoundTripper {
+			return baseFunc(func(req *http.Request) (*http.Response, error) {
+				if hops++; req.Response == nil {
+					return next.RoundTrip(req)
+				}
+				return &http.Response{StatusCode: 201, Header: http.Header{}, Body: http.NoBody}, nil
+			})
+		})
+		require.NoError(t, err)
+		resp, _, err := r.post(t.Context(), in, "{}")
+		require.NoError(t, err)
+		assert.Equal(t, 2, hops)
+		assert.Equal(t, 1, r.count())
+		res := idem.ResultOf(resp)
+		assert.Equal(t, idem.Result{Key: in.Key(), Status: 201, Outcome: idem.Answered, Replay: idem.Replayed, Attempts: 1, Sends: 1}, res)
+	}, status(307, "Location", "/there"))
+}
+
+// The header of the first send is the same on every attempt, and tells the
+// earliest time that is known.
+func TestFirstSentHeader(t *testing.T) {
+	const name = "Repeatability-First-Sent"
+	bubble(t, func(t *testing.T, r *rig) {
+		r.transport.Contract = contract.Contract{FirstSentHeader: name}
+		start := time.Now()
+		opened, saved := idem.Open(), idem.Open()
+		saved.State()
+		derived, err := idem.Derive("shop", "42", start.Add(-time.Hour))
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		for _, tt := range []struct {
+			in   *idem.Intent
+			want time.Time
+		}{{opened, start.Add(time.Minute)}, {saved, start}, {derived, start.Add(-time.Hour)}} {
+			r.mu.Lock()
+			r.hits, r.steps = nil, []step{status(503, "Retry-After", "5"), lost, created}
+			r.mu.Unlock()
+			_, _, err := r.post(t.Context(), tt.in, "{}")
+			require.NoError(t, err)
+			require.Len(t, r.all(), 3)
+			for _, h := range r.all() {
+				assert.Equal(t, []string{tt.want.UTC().Format(http.TimeFormat)}, h.header[name])
+			}
+		}
+	}, created)
+}
+
+// Of very many attempts the first and the newest are kept.
+func TestAttemptsAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.transport.MaxAttempts = 1500
+		in := idem.Open()
+		_, _, err := r.post(t.Context(), in, "{}")
+		require.NoError(t, err)
+		attempts := in.Attempts()
+		assert.LessOrEqual(t, len(attempts), 1001)
+		assert.Equal(t, 1, attempts[0].Number)
+		assert.Equal(t, 1500, attempts[len(attempts)-1].Number)
+	}, status(503))
+}
