@@ -138,9 +138,9 @@ func TestDatabaseDownBeforeSettle(t *testing.T) {
 		j := s.journal(t, cfg)
 		srv := mockserver.New(t, mockserver.Config{})
 		var once sync.Once
-		real := srv.Transport()
+		healthy := srv.Transport()
 		c := client(t, srv.URL, roundTripper(func(r *http.Request) (*http.Response, error) {
-			resp, err := real.RoundTrip(r)
+			resp, err := healthy.RoundTrip(r)
 			once.Do(down)
 			return resp, err
 		}))

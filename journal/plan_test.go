@@ -12,14 +12,17 @@ import (
 // The query that takes what is due reads the index of what is open, however many
 // rows are settled: a million in the long form.
 func TestPlan(t *testing.T) {
-	settled := 2_000
-	if long() {
-		settled = 1_000_000
-	}
 	stores(t, func(t *testing.T, s store) {
 		j := s.journal(t, Config{})
 		series := "generate_series(1, %d) AS g (n)"
 		analyze := "ANALYZE idem_intents"
+		settled := 20_000 // with fewer PostgreSQL would rather read them all
+		if s.dialect == SQLite {
+			settled = 2_000
+		}
+		if long() {
+			settled = 1_000_000
+		}
 		if s.dialect == SQLite {
 			series = "(WITH RECURSIVE g (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < %d) SELECT n FROM g)"
 		}
@@ -35,26 +38,31 @@ func TestPlan(t *testing.T) {
 				explain = "EXPLAIN QUERY PLAN "
 			}
 			args := []any{30_000, 32, "new", "newer"}[:2+scopes]
-			rows, err := j.db.Query(explain+j.dueQuery(scopes), args...)
-			require.NoError(t, err)
-			var plan strings.Builder
-			for rows.Next() {
-				var a, b, c any
-				var line string
-				if s.dialect == SQLite {
-					require.NoError(t, rows.Scan(&a, &b, &c, &line))
-				} else {
-					require.NoError(t, rows.Scan(&line))
-				}
-				plan.WriteString(line + "\n")
-			}
-			require.NoError(t, rows.Err())
-			require.NoError(t, rows.Close())
-			t.Log(plan.String())
-			assert.Contains(t, plan.String(), "idem_due")
+			plan := planOf(t, j, explain+j.dueQuery(scopes), args...)
+			t.Log(plan)
+			assert.Contains(t, plan, "idem_due")
 			for _, whole := range []string{"Seq Scan", "SCAN idem_intents"} {
-				assert.NotContains(t, plan.String(), whole)
+				assert.NotContains(t, plan, whole)
 			}
 		}
 	})
+}
+
+func planOf(t *testing.T, j *Journal, query string, args ...any) string {
+	rows, err := j.db.Query(query, args...)
+	require.NoError(t, err)
+	defer func() { _ = rows.Close() }()
+	var plan strings.Builder
+	for rows.Next() {
+		var a, b, c any
+		var line string
+		if j.dialect == SQLite {
+			require.NoError(t, rows.Scan(&a, &b, &c, &line))
+		} else {
+			require.NoError(t, rows.Scan(&line))
+		}
+		plan.WriteString(line + "\n")
+	}
+	require.NoError(t, rows.Err())
+	return plan.String()
 }
