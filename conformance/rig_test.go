@@ -134,6 +134,9 @@ func (r *rig) other(method, wire string, body any) int {
 	if r.Place == contract.InHeader && wire != "" {
 		req.Header.Set(r.Header, wire)
 	}
+	if r.FirstSentHeader != "" {
+		req.Header.Set(r.FirstSentHeader, time.Now().UTC().Format(http.TimeFormat))
+	}
 	resp, err := r.srv.Client().Do(req)
 	if err != nil {
 		return 0

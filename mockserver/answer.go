@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // answer is a response, whole.
@@ -110,19 +111,34 @@ func (x *life) flush(sent int) {
 	}
 }
 
-// bytes is the answer as HTTP/1.1 spells it. With lengths it has two that differ.
-func (a *answer) bytes(lengths bool) []byte {
+// head is the answer's head as HTTP/1.1 spells it, with these values of the
+// header that tells where the body ends.
+func (a *answer) head(framing string, values ...string) []byte {
 	var b bytes.Buffer
 	b.WriteString("HTTP/1.1 " + strconv.Itoa(a.status) + " " + http.StatusText(a.status) + "\r\n")
 	h := a.header.Clone()
-	h.Set("Content-Length", strconv.Itoa(len(a.body)))
-	if lengths {
-		h.Add("Content-Length", strconv.Itoa(len(a.body)+1))
-	}
+	h.Del("Content-Length")
+	h[framing] = values
 	_ = h.Write(&b)
 	b.WriteString("\r\n")
-	b.Write(a.body)
 	return b.Bytes()
+}
+
+// block is the answer's head as HTTP/2 spells it (HPACK), and these names and
+// values after it.
+func (a *answer) block(more ...string) []byte {
+	b := literal(":status", strconv.Itoa(a.status))
+	for _, name := range slices.Sorted(maps.Keys(a.header)) {
+		for _, v := range a.header[name] {
+			if name != "Content-Length" {
+				b = append(b, literal(strings.ToLower(name), v)...)
+			}
+		}
+	}
+	for ; len(more) > 1; more = more[2:] {
+		b = append(b, literal(more[0], more[1])...)
+	}
+	return b
 }
 
 // recorder collects the handler's answer. Without a key to keep the answer for,

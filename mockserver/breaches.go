@@ -82,21 +82,33 @@ func (v *verifier) beliefs() {
 }
 
 func (v *verifier) altered(who scope) {
-	list := v.keys[who]
-	for _, r := range list {
-		if r.Print != list[0].Print && r.Print != "" && list[0].Print != "" {
+	first := whole(v.keys[who])
+	for _, r := range v.keys[who] {
+		if first != nil && r.Print != first.Print && r.Print != "" {
 			v.breachf("altered", who.key, "key %q came with %s %s in request %d and with another request in %d",
-				who.key, list[0].Method, list[0].URL, list[0].Seq, r.Seq)
+				who.key, first.Method, first.URL, first.Seq, r.Seq)
 			return
 		}
 	}
+}
+
+// whole is the first request of list whose body came whole, or nil.
+func whole(list []*Request) *Request {
+	if i := slices.IndexFunc(list, func(r *Request) bool { return r.Print != "" }); i >= 0 {
+		return list[i]
+	}
+	return nil
 }
 
 // rekeyed finds a new key for a request whose outcome was unknown.
 func (v *verifier) rekeyed() {
 	last := map[string]scope{} // caller and print: the newest key
 	for _, who := range v.order {
-		id := who.caller + " " + v.keys[who][0].Print
+		first := whole(v.keys[who])
+		if first == nil {
+			continue
+		}
+		id := who.caller + " " + first.Print
 		if old, ok := last[id]; ok {
 			before, now := v.keys[old], v.keys[who][0]
 			final := before[len(before)-1]

@@ -1,36 +1,23 @@
 package mockserver
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/idem-go/idem/contract"
 )
 
-// A Kind says in what a server departs from its contract in ways that
-// [contract.Contract] has no word for. The zero Kind keeps it. Other departures
-// are contracts: Stored, Lease and Replayed say them, Methods that is empty and
-// not nil ignores keys, and [Server.Forget] loses them.
-type Kind struct {
-	// Wait lets a request wait while the first with its key is in progress,
-	// instead of being refused.
-	Wait bool
-	// Loose takes any request under a key for the first one: no mismatch.
-	Loose bool
-	// Done answers a repeat of finished work with the contract's own answer for
-	// it, the first of its Answers that means Done, instead of a replay.
-	Done bool
-	// Repeat is the status of a replay, over the stored header and body;
-	// zero: the stored status.
-	Repeat int
+// claimID is whose key it is, to the key layer.
+type claimID struct {
+	scope, key string
+	print      string // with Kind.PerRequest
 }
 
-// claim is what the key layer knows of one key of one caller.
+// claim is what the key layer knows of one key.
 type claim struct {
 	print  string    // of the first request
+	of     scope     // of the request that took it last
 	born   time.Time // when it came; the window runs from here
 	lease  time.Time // until then its worker is taken to be alive
 	holder *life     // who works on it; nil once the answer is kept
@@ -41,6 +28,7 @@ type claim struct {
 // if not; otherwise the claim is x's, until settle. It reports false if the
 // process ended while the request waited for another.
 func (s *Server) enter(x *life) (found *answer, alive bool) {
+	x.identify()
 	err := s.until(x.end, func() bool {
 		var wait bool
 		found, wait = s.claim(x)
@@ -49,22 +37,38 @@ func (s *Server) enter(x *life) (found *answer, alive bool) {
 	return found, err == nil
 }
 
+// identify finds out whose key it is and what makes the request the same as
+// another. The functions of a Kind are called outside of every lock.
+func (x *life) identify() {
+	k := x.s.kind
+	x.claim, x.print = claimID{scope: x.rec.Caller, key: x.rec.Key}, x.rec.Print
+	if k.Scope != nil {
+		x.claim.scope = k.Scope(x.r)
+	}
+	if k.Print != nil {
+		x.print = k.Print(x.r, x.rec.Body)
+	}
+	if k.PerRequest {
+		x.claim.print = x.print
+	}
+}
+
 // claim is one look at the key, and takes the claim in the same moment if it is
 // free. s.mu is held.
 func (s *Server) claim(x *life) (found *answer, wait bool) {
-	who, now := scope{x.rec.Caller, x.rec.Key}, s.now()
-	c := s.claims[who]
+	now := s.now()
+	c := s.claims[x.claim]
 	if c != nil && s.contract.Window > 0 && now.Sub(c.born) >= s.contract.Window {
 		c = nil // forgotten: the same key is a new request
 	}
 	switch {
 	case c == nil:
-		c = &claim{print: x.rec.Print, born: now}
-		s.claims[who] = c
-	case c.print != x.rec.Print && !s.kind.Loose:
-		return s.refusal(contract.Mismatch), false
-	case c.kept != nil && s.kind.Done:
-		return s.refusal(contract.Done), false
+		c = &claim{print: x.print, born: now}
+		s.claims[x.claim] = c
+	case c.print != x.print && !s.kind.Loose:
+		return s.refusal(contract.Mismatch, nil), false
+	case c.kept != nil && (s.kind.Done || s.spoken.again != nil):
+		return s.refusal(contract.Done, c.kept), false
 	case c.kept != nil:
 		return s.replay(c, x.rec.Key), false
 	case now.Before(c.lease) && s.kind.Wait:
@@ -72,9 +76,10 @@ func (s *Server) claim(x *life) (found *answer, wait bool) {
 		time.AfterFunc(c.lease.Sub(now), func() { s.mu.Lock(); s.notify(); s.mu.Unlock() })
 		return nil, true
 	case now.Before(c.lease):
-		return s.refusal(contract.InProgress), false
+		return s.refusal(contract.InProgress, nil), false
 	}
 	c.holder, c.lease = x, now.Add(s.contract.Lease) // a stale claim changes hands
+	c.of = scope{x.rec.Caller, x.rec.Key}
 	return nil, false
 }
 
@@ -83,17 +88,18 @@ func (s *Server) claim(x *life) (found *answer, wait bool) {
 func (s *Server) settle(x *life, a *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	who := scope{x.rec.Caller, x.rec.Key}
-	c := s.claims[who]
+	c := s.claims[x.claim]
 	if c == nil || c.holder != x {
 		return
 	}
 	c.holder = nil
+	switch {
+	case s.kind.Poison != 0 && a.status >= s.kind.Poison:
 	// What the contract lists as given before any work is not an outcome of it.
-	if s.contract.Stored.Keeps(a.status) && !s.contract.Refuses(a.status) {
+	case s.contract.Stored.Keeps(a.status) && !s.contract.Refuses(a.status):
 		c.kept = a
-	} else {
-		delete(s.claims, who)
+	default:
+		delete(s.claims, x.claim)
 	}
 	s.notify()
 }
@@ -103,10 +109,14 @@ func (s *Server) replay(c *claim, key string) *answer {
 	a := *c.kept
 	a.kind = Replayed
 	a.header = a.header.Clone()
-	if s.kind.Repeat != 0 {
+	success := a.status < 300
+	if s.kind.Repeat != 0 && success {
 		a.status = s.kind.Repeat
 	}
 	s.mark(a.status, a.header, true, key)
+	if !success {
+		s.hint(&a, false)
+	}
 	return &a
 }
 
@@ -134,53 +144,6 @@ func (s *Server) mark(status int, h http.Header, replayed bool, key string) {
 		h.Set(m.Header, key)
 	case s.contract.PromisesMarker && len(m.No) > 0:
 		h.Set(m.Header, m.No[0])
-	}
-}
-
-// refusal is the contract's own answer with this meaning.
-func (s *Server) refusal(means contract.Meaning) *answer {
-	status, kind, title := http.StatusConflict, Busy, "A request is outstanding for this key"
-	switch means {
-	case contract.Mismatch:
-		status, kind, title = http.StatusUnprocessableEntity, Mismatched, "This key is already used with another request"
-	case contract.KeyRefused:
-		status, kind, title = http.StatusBadRequest, Refused, "This key is not allowed"
-	case contract.Done:
-		kind, title = Replayed, "The work of this key was done before"
-	}
-	problem := map[string]any{"type": "about:blank", "title": title}
-	for _, m := range s.contract.Answers {
-		if m.Means != means {
-			continue
-		}
-		if m.Status != 0 {
-			status = m.Status
-		}
-		if m.Path != "" {
-			put(problem, strings.Split(m.Path, "."), m.Value)
-		}
-		break
-	}
-	if _, taken := problem["status"]; !taken {
-		problem["status"] = status
-	}
-	body, _ := json.Marshal(problem) //nolint:errchkjson // a map of strings and a number
-	h := http.Header{"Content-Type": {"application/problem+json"}}
-	if means == contract.InProgress {
-		h.Set("Retry-After", "1")
-	}
-	return &answer{kind: kind, status: status, header: h, body: append(body, '\n')}
-}
-
-// put sets the member at path to value, or to true where any value will do.
-func put(object map[string]any, path []string, value string) {
-	for ; len(path) > 1; path = path[1:] {
-		inner := map[string]any{}
-		object[path[0]] = inner
-		object = inner
-	}
-	if object[path[0]] = any(value); value == "" {
-		object[path[0]] = true
 	}
 }
 

@@ -375,9 +375,12 @@ func TestContracts(t *testing.T) {
 			in(t, Config{Contract: rules}, func(t *testing.T, s *Server, c *http.Client) {
 				wire, err := rules.Wire("0f8fad5b-d9cb-469f-a165-70867728950e")
 				require.NoError(t, err)
-				header := rules.Header + ": " + wire
-				first := send(t.Context(), c, http.MethodPost, s.URL+"/orders", "{}", header)
-				again := send(t.Context(), c, http.MethodPost, s.URL+"/orders", "{}", header)
+				headers := []string{rules.Header + ": " + wire}
+				if rules.FirstSentHeader != "" {
+					headers = append(headers, rules.FirstSentHeader+": "+time.Now().UTC().Format(http.TimeFormat))
+				}
+				first := send(t.Context(), c, http.MethodPost, s.URL+"/orders", "{}", headers...)
+				again := send(t.Context(), c, http.MethodPost, s.URL+"/orders", "{}", headers...)
 				require.Equal(t, 201, first.Status, rules.Name)
 				assert.Equal(t, first.Body, again.Body, rules.Name)
 				assert.Len(t, s.Effects(""), 1, rules.Name)

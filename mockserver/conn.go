@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,27 +118,30 @@ func (c *conn) sever(f clause, stream uint32, out *answer) {
 		c.put(stream, headers(stream, endStream, literal("x", "no status")))
 		return
 	case f.action == "lengths" && h2:
-		c.put(stream, append(
-			headers(stream, 0, append(statusOK(), append(literal("content-length", "5"), literal("content-length", "6")...)...)),
-			frame(data, endStream, stream, []byte("hello"))...))
+		n := len(out.body)
+		b := headers(stream, 0, out.block("content-length", strconv.Itoa(n), "content-length", strconv.Itoa(n+1)))
+		for _, piece := range pieces(out.body) {
+			b = append(b, frame(data, 0, stream, piece)...)
+		}
+		c.put(stream, append(b, frame(data, endStream, stream, nil)...))
 		return
 	case f.action == "badchunk" && h2:
 		huge := frame(data, 0, stream, nil) // a head that promises more than any client allows
 		huge[0], huge[1], huge[2] = 0xff, 0xff, 0xff
-		c.put(stream, append(headers(stream, 0, statusOK()), huge...))
+		c.put(stream, append(headers(stream, 0, out.block()), huge...))
 	case f.action == "badchunk":
-		c.put(0, []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"))
+		c.put(0, append(out.head("Transfer-Encoding", "chunked"), "zz\r\n"...))
 	case f.action == "malformed":
 		c.put(0, []byte("HTTP/1.1 2x0 OK\r\n\r\n"))
 	case f.action == "lengths":
-		c.put(0, out.bytes(true))
+		n := len(out.body)
+		c.put(0, append(out.head("Content-Length", strconv.Itoa(n), strconv.Itoa(n+1)), out.body...))
 	case f.action == "raw":
 		c.put(stream, []byte(f.raw))
 	case f.action == "cut" && f.at == Head:
-		head := out.bytes(false)
-		head = head[:len(head)-len(out.body)]
+		head := out.head("Content-Length", strconv.Itoa(len(out.body)))
 		if h2 { // never the whole frame
-			head = headers(stream, 0, statusOK())
+			head = headers(stream, 0, out.block())
 			f.after = min(f.after, len(head)-1)
 		}
 		if f.after < 0 {

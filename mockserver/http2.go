@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -205,12 +206,22 @@ func headers(stream uint32, flags byte, block []byte) []byte {
 	return frame(headersFrame, flags|endHeaders, stream, block)
 }
 
-// statusOK is ":status: 200" in HPACK (RFC 7541, appendix A).
-func statusOK() []byte { return []byte{0x88} }
+// pieces cuts a body into what one frame of data may hold.
+func pieces(body []byte) [][]byte { return slices.Collect(slices.Chunk(body, 1<<14)) }
 
-// literal spells a header field that stays out of the dynamic table. Both parts
-// are shorter than 127 bytes.
+// literal spells a header field that stays out of the dynamic table (RFC 7541,
+// 6.2.2).
 func literal(name, value string) []byte {
-	b := append([]byte{0, byte(len(name))}, name...)     //nolint:gosec // short
-	return append(append(b, byte(len(value))), value...) //nolint:gosec // short
+	b := append([]byte{0}, hpackLength(len(name))...)
+	b = append(append(b, name...), hpackLength(len(value))...)
+	return append(b, value...)
+}
+
+// hpackLength spells the length of a plain string (RFC 7541, 5.1).
+func hpackLength(n int) []byte {
+	const most = 1<<7 - 1
+	if n < most {
+		return []byte{byte(n)} //nolint:gosec // below 127
+	}
+	return binary.AppendUvarint([]byte{most}, uint64(n-most))
 }

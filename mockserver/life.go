@@ -27,6 +27,8 @@ type life struct {
 	cut    bool            // nobody can be answered any more
 	lost   *clause         // breaks the connection as soon as the answer is stored
 	out    *answer         // what is about to be written
+	claim  claimID         // which claim it is about; of a request with a key
+	print  string          // what makes it the same request as another under its key
 }
 
 type lifeKey struct{}
@@ -56,7 +58,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.rec = s.arrive(r, x.conn)
 	defer x.finish()
 	body, err := io.ReadAll(r.Body) // whole, or the kernel makes a RST of every close
-	x.step = s.number(r, x.rec, body, stamp)
+	x.step = s.number(r, x.rec, body, err == nil, stamp)
 	if err != nil {
 		x.leave()
 		return
@@ -85,9 +87,16 @@ func (x *life) perform() (*answer, bool) {
 		if err != nil || value != "" && x.rec.Key == "" {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.refusal(contract.KeyRefused), true
+			return s.refusal(contract.KeyRefused, nil), true
 		}
 		guarded = value != ""
+	}
+	if guarded {
+		if means := s.untimely(x.rec.Header); means != contract.Unclassified {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.refusal(means, nil), true
+		}
 	}
 	if guarded {
 		if a, alive := s.enter(x); a != nil || !alive {

@@ -29,7 +29,7 @@ type Request struct {
 	URL     string // path and query
 	Header  http.Header
 	Body    []byte
-	Print   string // a digest of method, path, query and body
+	Print   string // a digest of method, path, query and body; empty: the body did not come whole
 
 	Points map[Point]time.Time // the points it has reached so far, and when
 	Fault  Fault               // what it met; empty: nothing
@@ -155,11 +155,14 @@ func (s *Server) arrive(r *http.Request, c *conn) *Request {
 }
 
 // number completes the record once the body is read, and finds what the request
-// meets. The stamp is empty if it did not come from the server's own Transport.
-func (s *Server) number(r *http.Request, rec *Request, body []byte, stamp string) *step {
+// meets. Of a body that did not come whole there is no digest. The stamp is
+// empty if it did not come from the server's own Transport.
+func (s *Server) number(r *http.Request, rec *Request, body []byte, whole bool, stamp string) *step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec.Body, rec.Print = body, digest(rec.Method, rec.URL, body)
+	if rec.Body = body; whole {
+		rec.Print = digest(rec.Method, rec.URL, body)
+	}
 	rec.Key = s.keyOf(rec.Header, body)
 	who := scope{rec.Caller, rec.Key}
 	rec.Attempt, rec.Send = s.attempt(who, stamp), 1

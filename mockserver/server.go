@@ -54,6 +54,7 @@ type Server struct {
 	t           TB // nil after Start
 	contract    contract.Contract
 	kind        Kind
+	spoken      spoken
 	handler     http.Handler
 	addr        string
 	http2       bool
@@ -88,7 +89,7 @@ type Server struct {
 	sends    map[string]int // stamp: how often it came
 	log      []*Request
 	active   int // requests whose life has not ended
-	claims   map[scope]*claim
+	claims   map[claimID]*claim
 	answers  int // given by the key layer
 	effects  []Effect
 	beliefs  map[string]Belief
@@ -133,11 +134,15 @@ func start(t TB, c Config) (*Server, error) {
 	if err := c.Contract.Validate(); err != nil {
 		return nil, err
 	}
+	spoken, err := c.Kind.speak()
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
-		t: t, contract: c.Contract.WithDefaults(), kind: c.Kind, handler: c.Handler, addr: c.Addr, http2: c.HTTP2, maxAttempts: c.MaxAttempts,
+		t: t, spoken: spoken, contract: c.Contract.WithDefaults(), kind: c.Kind, handler: c.Handler, addr: c.Addr, http2: c.HTTP2, maxAttempts: c.MaxAttempts,
 		conns: map[*conn]bool{}, dialled: map[string]*dialPlan{}, connected: map[attemptPoint]bool{}, changed: make(chan struct{}),
 		attempts: map[scope]int{}, stamps: map[string]int{}, sends: map[string]int{},
-		claims: map[scope]*claim{}, beliefs: map[string]Belief{},
+		claims: map[claimID]*claim{}, beliefs: map[string]Belief{},
 	}
 	s.dialDone = sync.NewCond(&s.mu)
 	s.closed, s.close = context.WithCancel(context.Background())
@@ -150,7 +155,6 @@ func start(t TB, c Config) (*Server, error) {
 	}
 	scheme := "http://"
 	if c.TLS {
-		var err error
 		if s.authority, err = newAuthority(); err != nil {
 			return nil, err
 		}

@@ -82,8 +82,12 @@ func (s *Server) Verify() error {
 	}
 	v.rekeyed()
 	v.jitter()
+	unfinished := map[scope]bool{}
+	for _, c := range s.claims {
+		unfinished[c.of] = unfinished[c.of] || c.kept == nil
+	}
 	for _, who := range v.order {
-		if c := s.claims[who]; c != nil && c.kept == nil {
+		if unfinished[who] {
 			v.breachf("unfinished", who.key, "key %q is claimed and its work has not ended", who.key)
 		}
 	}
