@@ -36,6 +36,7 @@ func disturbances() []disturbance {
 	notOnce := promises{onceUnkeyed: true, refused: true}
 	return []disturbance{
 		{do: "cancel", promises: all},
+		{do: "body fails", promises: all}, // the caller's reader, half way
 		{do: "restart", promises: all},
 		// The work is done and its answer is not kept: two facts, and a crash
 		// between them.
@@ -57,6 +58,8 @@ func (r *run) disturb() {
 	switch w := r.w; r.do {
 	case "cancel":
 		r.cancel()
+	case "body fails":
+		r.failing.Store(true)
 	case "restart":
 		w.restart()
 	case "restart without memory":
@@ -90,6 +93,12 @@ func windowed(name string) kind {
 	k := kinds()[0]
 	k.name, k.contract, k.client, k.thorough = name, hour, hour, false
 	k.tune = func(t *idem.Transport) { t.AttemptTimeout = -1 }
+	// A pooled connection that dies shortly before the end of the window, and
+	// after it: net/http would send again.
+	k.extra = []string{
+		"delay@received for=57m59s send=1; drop@received send=1",
+		"delay@received for=58m1s send=1; drop@received send=1",
+	}
 	return k
 }
 

@@ -139,6 +139,19 @@ func depth(ordinary, all int) int {
 	}
 }
 
+// stride is which of many schedules are run: in the full run all, under the race
+// detector a fourth of the ordinary ones.
+func stride(ordinary int) int {
+	switch {
+	case *full:
+		return 1
+	case raced:
+		return 4*ordinary + 1
+	default:
+		return ordinary
+	}
+}
+
 // sweepWith runs s with every sequence of deep ends, the first of them for ever
 // after.
 func sweepWith(t *testing.T, k kind, s schedule, deep int) *tally {

@@ -24,7 +24,7 @@ func rules() map[string][]string {
 		"R2": {"TestTrace_V1_DialErrorAfterResend", "TestExhaustive"},
 		// While another call on the Intent is open, none says NotExecuted or
 		// gives an answer for final that is not settled.
-		"R3": {"TestExhaustiveCompany", "TestTrace_V4_OtherCallInFlight", "TestLedger"},
+		"R3": {"TestExhaustiveCompany", "TestLedger"},
 		// An Intent whose past is not known starts as Unknown.
 		"R4": {"TestTrace_V5_SavedBeforeTheSend", "TestTrace_V6_KeyWithUnknownPast", "TestExhaustiveRestart"},
 		// A settled answer is replaced by nothing but another one.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing/synctest"
 	"time"
@@ -42,14 +43,15 @@ type moment struct {
 type run struct {
 	schedule
 	promises
-	window time.Duration // of the client's contract; zero: long enough
-	ahead  time.Duration // of the server's clock
-	w      *world
-	plan   []end
-	in     *idem.Intent // nil: unkeyed
-	caller string
-	script *mockserver.Script
-	body   *countedBody
+	window  time.Duration // of the client's contract; zero: long enough
+	ahead   time.Duration // of the server's clock
+	w       *world
+	plan    []end
+	in      *idem.Intent // nil: unkeyed
+	caller  string
+	script  *mockserver.Script
+	body    *countedBody
+	failing atomic.Bool // the body's readers fail half way
 
 	mu       sync.Mutex
 	trips    int
@@ -101,7 +103,7 @@ func (w *world) run(s schedule, n int) *run {
 		ctx = idem.WithIntent(ctx, r.in)
 	}
 	w.set(r)
-	r.body = &countedBody{Reader: strings.NewReader(payload)}
+	r.body = &countedBody{Reader: r.reader()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.srv.URL+"/charges", r.body)
 	if err != nil {
 		r.fail("%v", err)
@@ -111,7 +113,7 @@ func (w *world) run(s schedule, n int) *run {
 	req.Header.Set("X-Api-Key", r.caller) // http.Client drops Authorization at other origins
 	// Both ways in which a body is read again; http.Client needs GetBody to redirect.
 	if n%2 == 0 && !s.unkeyed || w.kind.redirects {
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(payload)), nil }
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(r.reader()), nil }
 	}
 	if s.unkeyed { // or nothing would be repeated: a stream is sent once
 		req.Body = io.NopCloser(strings.NewReader(payload))
@@ -263,6 +265,26 @@ func (r *run) fail(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+// reader reads the payload, unless it is to fail.
+func (r *run) reader() io.Reader { return &failingReader{r, strings.NewReader(payload)} }
+
+type failingReader struct {
+	run *run
+	r   *strings.Reader
+}
+
+var errBody = errors.New("the body's reader has failed")
+
+func (f *failingReader) Read(p []byte) (int, error) {
+	if !f.run.failing.Load() {
+		return f.r.Read(p)
+	}
+	if f.r.Len() < len(payload) {
+		return 0, errBody
+	}
+	return f.r.Read(p[:min(len(p), 5)])
 }
 
 // countedBody counts its Closes.

@@ -80,6 +80,13 @@ func (s *story) dies(p *process) {
 	}
 }
 
+// set sets what is told of each moment; nil: nothing is.
+func (s *story) set(on func(where string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.on = on
+}
+
 // meets says what the next attempts of a caller meet; later ones meet nothing.
 func (s *story) meets(caller string, ends ...string) {
 	s.mu.Lock()
