@@ -1,0 +1,129 @@
+package idem_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/idem-go/idem"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A stream whose length is not what ContentLength says is the caller's fault: it
+// is refused before anything is sent.
+func TestBody_StreamOfAnotherLength(t *testing.T) {
+	for _, length := range []int64{3, 9, 11, 2000} {
+		bubble(t, func(t *testing.T, r *rig) {
+			body := newCountedBody("0123456789")
+			req := postUnder(t, t.Context(), idem.Open(), "http://api/charges", nil)
+			req.Body, req.GetBody, req.ContentLength = body, nil, length
+			_, _, err := r.send(req)
+			e := theError(t, err)
+			assert.Zero(t, e.Attempts, "length %d", length)
+			assert.Equal(t, idem.NotExecuted, e.Outcome)
+			assert.Zero(t, r.count())
+			assert.Equal(t, 1, body.closed())
+		}, created)
+	}
+}
+
+// Bind leaves a request that net/http can send twice: its GetBody is of the body
+// that was read.
+func TestBind_GetBody(t *testing.T) {
+	req := postUnder(t, t.Context(), nil, "http://api/charges", io.MultiReader(strings.NewReader("0123456789")))
+	require.Nil(t, req.GetBody)
+	require.NoError(t, idem.Open().Bind(req))
+	require.NotNil(t, req.GetBody)
+	for range 2 {
+		body, err := req.GetBody()
+		require.NoError(t, err)
+		data, err := io.ReadAll(body)
+		require.NoError(t, err)
+		assert.Equal(t, "0123456789", string(data))
+	}
+}
+
+// What is sent once at most is not read into memory first: the first byte goes
+// out before the last is there.
+func TestBody_UnkeyedStreamIsNotBuffered(t *testing.T) {
+	upload, pipe := io.Pipe()
+	started := make(chan string, 1)
+	transport := &idem.Transport{Base: through(func(r *http.Request) (*http.Response, error) {
+		first := make([]byte, 5)
+		_, err := io.ReadFull(r.Body, first)
+		started <- string(first)
+		if err == nil {
+			_, err = io.Copy(io.Discard, r.Body)
+		}
+		r.Body.Close()
+		return fine(r, http.NoBody), err
+	})}
+	go func() {
+		_, _ = io.WriteString(pipe, "first")
+		assert.Equal(t, "first", <-started)
+		pipe.Close()
+	}()
+	req := postUnder(t, t.Context(), nil, "http://api/", upload)
+	resp, err := transport.RoundTrip(req)
+	require.NoError(t, err)
+	resp.Body.Close()
+}
+
+// JSON of unknown length that is longer than MaxResponse reaches the caller whole.
+func TestResponse_LongJSONOfUnknownLength(t *testing.T) {
+	for _, size := range []int{9, 10, 11, 12, 5000} {
+		text := `"` + strings.Repeat("x", size-2) + `"`
+		bubble(t, func(t *testing.T, r *rig) {
+			r.transport.MaxResponse = 10
+			_, body, err := r.post(t.Context(), idem.Open(), "a")
+			require.NoError(t, err)
+			assert.Equal(t, text, body)
+			assert.Equal(t, 1, r.count())
+		}, func(s *server, w http.ResponseWriter, _ *http.Request, h hit) {
+			s.exec(h)
+			w.Header().Set("Content-Type", "application/json")
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, text)
+		})
+	}
+}
+
+// A body that is framed is whole when its frame is, whatever it holds: only one
+// that the end of its connection delimits has to be valid JSON.
+func TestResponse_FramedJSONNeedNotBeValid(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		resp, body, err := r.post(t.Context(), idem.Open(), "a")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"chunked"}, resp.TransferEncoding)
+		assert.Equal(t, `{"id":`, body)
+		assert.Equal(t, 1, r.count())
+	}, func(s *server, w http.ResponseWriter, _ *http.Request, h hit) {
+		s.exec(h)
+		w.Header().Set("Content-Type", "application/json")
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.WriteString(w, `{"id":`)
+	})
+}
+
+// Of a discarded answer that is declared to be long nothing is read.
+func TestResponse_LongOnesAreNotDrained(t *testing.T) {
+	read := 0
+	transport := &idem.Transport{Backoff: idem.Exponential(0, 0), MaxAttempts: 2, Base: through(func(r *http.Request) (*http.Response, error) {
+		resp := fine(r, io.NopCloser(reader(func(p []byte) (int, error) { read += len(p); return len(p), nil })))
+		resp.StatusCode, resp.ContentLength = 503, 10<<20
+		if idem.AttemptNumber(r.Context()) == 2 {
+			resp = fine(r, http.NoBody)
+		}
+		return resp, nil
+	})}
+	resp, err := transport.RoundTrip(postUnder(t, t.Context(), idem.Open(), "http://api/", nil))
+	require.NoError(t, err)
+	resp.Body.Close()
+	assert.Zero(t, read)
+}
+
+type reader func([]byte) (int, error)
+
+func (f reader) Read(p []byte) (int, error) { return f(p) }

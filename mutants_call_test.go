@@ -1,0 +1,60 @@
+package idem
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// withClock returns t with another reading of the monotonic clock, which the
+// package time does not let anybody set.
+func withClock(t time.Time, reading time.Duration) time.Time {
+	(*struct {
+		wall uint64
+		ext  int64
+		loc  *time.Location
+	})(unsafe.Pointer(&t)).ext = int64(reading)
+	return t
+}
+
+// The age of a key is by the clock that says more: the wall clock may be set
+// back, and the monotonic one stands still while the machine sleeps.
+func TestAgeOf(t *testing.T) {
+	base := time.Now()
+	require.Equal(t, 7*time.Second, withClock(base, 9*time.Second).Sub(withClock(base, 2*time.Second)), "what withClock is for")
+	for name, c := range map[string]struct {
+		wall, monotonic, want time.Duration
+	}{
+		"both agree":           {time.Hour, time.Hour, time.Hour},
+		"the machine slept":    {3 * time.Hour, time.Minute, 3 * time.Hour},
+		"the clock was set":    {-time.Hour, 2 * time.Hour, 2 * time.Hour},
+		"and a little forward": {61 * time.Minute, time.Hour, 61 * time.Minute},
+	} {
+		start := withClock(base, time.Second)
+		now := withClock(base.Add(c.wall), time.Second+c.monotonic)
+		assert.Equal(t, c.want, ageOf(start, now), name)
+	}
+	// A time that was written down has no monotonic reading.
+	assert.Equal(t, time.Hour, ageOf(base.Round(0), base.Add(time.Hour)))
+}
+
+func TestOriginOf(t *testing.T) {
+	for raw, want := range map[string]string{
+		"https://api.test/a":     "https://api.test:443",
+		"https://api.test:443/b": "https://api.test:443",
+		"https://API.test/":      "https://api.test:443",
+		"https://api.test:8443/": "https://api.test:8443",
+		"http://api.test/":       "http://api.test:80",
+		"http://api.test:80/":    "http://api.test:80",
+		"http://[::1]/":          "http://::1:80",
+	} {
+		u, err := url.Parse(raw)
+		require.NoError(t, err)
+		assert.Equal(t, want, originOf(&http.Request{URL: u}), raw)
+	}
+}
