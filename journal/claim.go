@@ -30,7 +30,7 @@ func (j *Journal) Claim(ctx context.Context, ref Ref) (*idem.Intent, error) {
 	}
 	own, cancel := j.own(ctx, false)
 	defer cancel()
-	rows, err := j.rows(own, j.db, j.q.claim, ref.Scope, ref.ID, j.set.lease.Milliseconds())
+	rows, err := j.rows(own, j.run, j.q.claim, ref.Scope, ref.ID, j.set.lease.Milliseconds())
 	if err != nil {
 		return nil, failed(own, "claim", ref, err)
 	}
@@ -41,7 +41,7 @@ func (j *Journal) Claim(ctx context.Context, ref Ref) (*idem.Intent, error) {
 		}
 		return c.intent, nil
 	}
-	r, err := j.read(own, j.db, ref)
+	r, err := j.read(own, j.run, ref)
 	switch {
 	case err != nil:
 		return nil, failed(own, "claim", ref, err)
@@ -139,7 +139,7 @@ func (c *claim) write(ctx context.Context, late bool, query string, args ...any)
 	var err error
 	for try := range 5 {
 		own, cancel := c.j.own(ctx, late)
-		res, e := c.j.db.ExecContext(own, query, args...)
+		res, e := c.j.run.ExecContext(own, query, args...)
 		if err = failed(own, "write", c.ref, e); err == nil {
 			n, e := res.RowsAffected()
 			cancel()

@@ -152,7 +152,7 @@ func (d *dispatch) run(ctx context.Context, grace time.Duration) {
 func (d *dispatch) due(ctx context.Context) ([]*claim, error) {
 	own, cancel := d.j.own(ctx, false)
 	defer cancel()
-	rows, err := d.j.rows(own, d.j.db, d.query, d.args...)
+	rows, err := d.j.rows(own, d.j.run, d.query, d.args...)
 	if err != nil {
 		return nil, failed(own, "take what is due", Ref{}, err)
 	}
@@ -236,9 +236,12 @@ func (d *dispatch) settle(ctx context.Context, c *claim, f Finding) {
 func (d *dispatch) expire(ctx context.Context, c *claim, f Finding, why error) {
 	record := c.row.record()
 	record.State = Expired
-	if f.Outcome == idem.NotExecuted {
+	switch {
+	case c.row.state == Minted:
+		record.LastError = "journal: refused until the window ended; it was not done"
+	case f.Outcome == idem.NotExecuted:
 		record.LastError = "journal: the server says that it was not done"
-	} else if why != nil {
+	case why != nil:
 		record.LastError = fmt.Sprintf("%.200s", why.Error())
 	}
 	if d.OnExpired != nil {

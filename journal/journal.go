@@ -80,10 +80,11 @@ type Querier interface {
 }
 
 // A Journal is the table of Intents in one database. Make it with New; it is
-// safe for concurrent use and holds nothing but the *sql.DB, which stays the
-// caller's to close.
+// safe for concurrent use and has nothing to close: what it holds ends with the
+// *sql.DB, which stays the caller's.
 type Journal struct {
 	db      *sql.DB
+	run     Querier // for the Journal's own statements
 	dialect Dialect
 	q       queries
 	set     settings
@@ -128,7 +129,11 @@ func New(db *sql.DB, cfg Config) (*Journal, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	return &Journal{db: db, dialect: cfg.Dialect, q: queriesOf(cfg.Dialect), set: settingsOf(cfg)}, nil
+	j := &Journal{db: db, run: db, dialect: cfg.Dialect, q: queriesOf(cfg.Dialect), set: settingsOf(cfg)}
+	if cfg.Dialect == SQLite {
+		j.run = &prepared{db: db, all: make(map[string]*sql.Stmt)}
+	}
+	return j, nil
 }
 
 func settingsOf(cfg Config) settings {

@@ -66,7 +66,7 @@ func (c *claim) bind(r *http.Request) (deadline time.Time, err error) {
 	defer cancel()
 	asked, lease := time.Now(), c.j.set.lease
 	var end, now int64
-	found, err := one(own, c.j.db, []any{&end, &now}, c.j.q.bind, c.ref.Scope, c.ref.ID, c.token,
+	found, err := one(own, c.j.run, []any{&end, &now}, c.j.q.bind, c.ref.Scope, c.ref.ID, c.token,
 		calls, mark, null(request), c.j.set.deadlineAfter, lease.Milliseconds())
 	switch {
 	case err != nil:
@@ -99,7 +99,7 @@ func (c *claim) unknown(err error) error {
 // lost finds out why the row is not in our hands. It is nil, and done is set, if
 // it was settled.
 func (c *claim) lost(ctx context.Context) error {
-	r, err := c.j.read(ctx, c.j.db, c.ref)
+	r, err := c.j.read(ctx, c.j.run, c.ref)
 	if err != nil {
 		return c.unknown(err)
 	}

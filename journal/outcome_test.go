@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -343,4 +344,32 @@ func (b box) Seal(_ context.Context, ref Ref, plain []byte) ([]byte, error) {
 
 func (b box) Open(_ context.Context, ref Ref, sealed []byte) ([]byte, error) {
 	return b.AEAD.Open(nil, nil, sealed, []byte(ref.Scope+"\x00"+ref.ID))
+}
+
+// Many calls on one claimed Intent at a time: one effect, one outcome, and
+// whoever comes after it asks the row.
+func TestConcurrentCalls(t *testing.T) {
+	stores(t, func(t *testing.T, s store) {
+		j := s.journal(t, soon(contract.Contract{}))
+		srv := mockserver.New(t, mockserver.Config{})
+		srv.On("POST /charges").Then("503@received", "reset@stored")
+		c, err := idem.NewClient(idem.Config{BaseURL: srv.URL, Transport: &idem.Transport{
+			Base: srv.Transport(), MaxAttempts: 20, Backoff: idem.Exponential(time.Millisecond, 20*time.Millisecond),
+		}})
+		require.NoError(t, err)
+		in := claimed(t, j, testRef(1))
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				res, err := charge(t.Context(), c, in, testRef(1))
+				assert.NoError(t, err)
+				assert.Equal(t, 201, res.Status)
+			})
+		}
+		all.Wait()
+		r := find(t, j, testRef(1))
+		assert.Equal(t, Settled, r.State)
+		assert.Len(t, srv.Effects(r.Key), 1)
+		assert.Len(t, srv.Effects(""), 1)
+	})
 }

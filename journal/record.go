@@ -64,7 +64,7 @@ func shortKey(key string) string {
 func (j *Journal) Find(ctx context.Context, ref Ref) (Record, error) {
 	own, cancel := j.own(ctx, false)
 	defer cancel()
-	r, err := j.read(own, j.db, ref)
+	r, err := j.read(own, j.run, ref)
 	switch {
 	case err != nil:
 		return Record{}, failed(own, "find", ref, err)

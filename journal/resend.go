@@ -44,7 +44,7 @@ func (j *Journal) requestOf(ctx context.Context, ref Ref) ([]byte, error) {
 		own, cancel := j.own(ctx, false)
 		defer cancel()
 		var err error
-		if r, err = j.read(own, j.db, ref); err != nil {
+		if r, err = j.read(own, j.run, ref); err != nil {
 			return nil, failed(own, "resend", ref, err)
 		}
 	}
