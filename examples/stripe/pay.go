@@ -37,7 +37,7 @@ func New(secret, url string, transport *idem.Transport) *stripe.Client {
 // learns what became of it.
 func Pay(ctx context.Context, client *stripe.Client, payment *idem.Intent, amount int64) (*stripe.PaymentIntent, error) {
 	params := &stripe.PaymentIntentCreateParams{
-		Amount:   stripe.Int64(amount),
+		Amount:   &amount,
 		Currency: stripe.String(stripe.CurrencyEUR),
 	}
 	params.SetIdempotencyKey(payment.Key())
