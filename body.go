@@ -39,11 +39,13 @@ type source struct {
 		bytes bytes.Reader
 		text  strings.Reader
 	}
-	again func() (io.ReadCloser, error) // kind inGetBody: the caller's GetBody
-	at    io.ReaderAt                   // kind inSections
-	from  int64
-	size  int64 // -1: not known
-	stat  fs.FileInfo
+	again  func() (io.ReadCloser, error) // kind inGetBody: the caller's GetBody …
+	shared bool                          // … gives the same reader each time
+	opened bool                          // it was given to a send
+	at     io.ReaderAt                   // kind inSections
+	from   int64
+	size   int64 // -1: not known
+	stat   fs.FileInfo
 
 	most int64 // what may be read into memory
 
@@ -73,8 +75,10 @@ func (s *source) own(r *http.Request) {
 }
 
 // take finds out how r's body can be sent again; one that can only be read once
-// is read into memory if it has at most most bytes.
-func (s *source) take(r *http.Request, most int64) error {
+// is read into memory if it has at most most bytes. With snapshot that goes for
+// one with GetBody as well: some give the same reader again each time, others
+// bytes that are not those of the body.
+func (s *source) take(r *http.Request, most int64, snapshot bool) error {
 	s.most, s.size = most, r.ContentLength
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
@@ -89,9 +93,15 @@ func (s *source) take(r *http.Request, most int64) error {
 		s.kind, s.text, s.size = inText, *b, int64(b.Len())
 	default:
 		switch {
-		case r.GetBody != nil:
+		case r.GetBody != nil && (!snapshot || r.ContentLength > most):
 			s.kind, s.again = inGetBody, r.GetBody
 			return nil
+		case r.GetBody != nil:
+			err := s.buffer(r)
+			if s.once { // too long after all
+				s.kind, s.again, s.once = inGetBody, r.GetBody, false
+			}
+			return err
 		case s.asFile(inner, r.ContentLength):
 		default:
 			return s.buffer(r)
@@ -235,7 +245,7 @@ func (s *source) open(first bool, a *attempt) (io.ReadCloser, error) {
 		s.refs.Add(1)
 		return s.watch(io.NewSectionReader(s.at, s.from, s.size), s.release, a), nil
 	}
-	if first {
+	if first && !s.shared {
 		s.refs.Add(1)
 		w := s.watch(io.MultiReader(bytes.NewReader(s.readFirst), s.original), s.release, a)
 		w.original = true
@@ -248,7 +258,8 @@ func (s *source) open(first bool, a *attempt) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, &bodyError{err}
 	}
-	return s.watch(body, body.Close, a), nil
+	s.opened = true
+	return s.watch(body, s.closerOf(body), a), nil
 }
 
 // give asks the caller's GetBody.
@@ -257,7 +268,19 @@ func (s *source) give() (io.ReadCloser, error) {
 	if err == nil && body == nil {
 		body = http.NoBody
 	}
+	if t := reflect.TypeOf(body); t != nil && t.Comparable() && body == s.original {
+		s.shared = true
+	}
 	return body, err
+}
+
+// closerOf returns how a body that GetBody gave is closed. The caller's own body
+// is closed at the end of the call, also where it serves each send.
+func (s *source) closerOf(body io.Closer) func() error {
+	if s.shared {
+		return func() error { return nil }
+	}
+	return body.Close
 }
 
 // memory returns a new reader that net/http knows to be in memory.

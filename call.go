@@ -127,7 +127,7 @@ func (c *call) takeBody() error {
 	if !c.repeatable() && c.settings.contract.Place != contract.InBody {
 		most = -1 // sent once at most: reading it into memory would serve nothing
 	}
-	return c.body.take(c.original, most)
+	return c.body.take(c.original, most, c.keyed())
 }
 
 func (c *call) repeatable() bool { return c.keyed() || isIdempotent(methodOf(c.original)) }

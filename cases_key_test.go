@@ -470,7 +470,16 @@ func TestCase_KEY_8(t *testing.T) {
 				return post(t, in, &countedBody{Reader: bytes.NewReader(data)})
 			}, func() { data[10] = '9' }, 2}
 		},
-		"GetBody of a live object": func() body {
+		"GetBody of a live object, short": func() body {
+			data := []byte(text)
+			return body{func(t *testing.T, in *idem.Intent) *http.Request {
+				req := post(t, in, &countedBody{Reader: bytes.NewReader(bytes.Clone(data))})
+				req.ContentLength = int64(len(data))
+				req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(bytes.Clone(data))), nil }
+				return req
+			}, func() { data[10] = '9' }, 2}
+		},
+		"GetBody of a live object, longer than MaxBody": func() body {
 			data := []byte(text)
 			return body{func(t *testing.T, in *idem.Intent) *http.Request {
 				req := post(t, in, &countedBody{Reader: bytes.NewReader(bytes.Clone(data))})
@@ -486,6 +495,9 @@ func TestCase_KEY_8(t *testing.T) {
 			row(t, func(t *testing.T, r *rig) {
 				in := idem.Open()
 				r.transport.OnAttempt = func(context.Context, idem.Attempt) { b.change() }
+				if b.hits == 1 {
+					r.transport.MaxBody = 1
+				}
 				resp, _, err := r.send(b.req(t, in))
 				assert.Equal(t, b.hits, r.count())
 				assert.Equal(t, text, r.all()[0].body)

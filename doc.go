@@ -75,9 +75,9 @@
 // A body that is in memory (bytes.Reader, bytes.Buffer, strings.Reader) is sent
 // as it is and not copied: do not change it before the call returns. If it was
 // changed all the same, the call ends with [ErrNotRepeatable]; two bodies never
-// go out under one key. Files are read again from where they stood; GetBody is
-// used where it is set, and must give the same bytes. Any other body is read
-// into memory up to Transport.MaxBody; a longer one is sent once.
+// go out under one key. Files are read again from where they stood. Any other
+// body is read into memory up to Transport.MaxBody; of a longer one GetBody is
+// used, which must give the same bytes, and without it the body is sent once.
 //
 // An answer to a request with a key is read inside the attempt, if its length is
 // at most Transport.MaxResponse or if it is JSON: a body that is cut half way is

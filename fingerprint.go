@@ -86,12 +86,15 @@ func (s *source) writeTo(w io.Writer) (n int64, err error) {
 	case inSections:
 		return io.Copy(w, io.NewSectionReader(s.at, s.from, s.size))
 	case inGetBody:
+		if s.shared && s.opened {
+			return 0, because(ErrNotRepeatable, "its GetBody gives a reader that a send may still use")
+		}
 		body, err := s.give()
 		if err != nil {
 			return 0, err
 		}
 		n, err = io.Copy(w, body)
-		return n, errors.Join(err, body.Close())
+		return n, errors.Join(err, s.closerOf(body)())
 	}
 	return 0, nil
 }

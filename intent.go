@@ -159,7 +159,8 @@ func (in *Intent) Child(name string) *Intent {
 }
 
 // Outcome returns what is known now about the request that the Intent is bound
-// to. While a call is under way it is Answered or OutcomeUnknown; once Answered
+// to. It knows of requests that carry the Intent itself, in their context or as a
+// parameter; of one that was only given its key by hand it knows nothing. While a call is under way it is Answered or OutcomeUnknown; once Answered
 // by 2xx, by a replay below 500, or by what the contract lists as settled it stays
 // so.
 func (in *Intent) Outcome() Outcome {
@@ -285,7 +286,7 @@ func (in *Intent) Bind(r *http.Request) error {
 	}
 	body := new(source)
 	body.own(r)
-	if err := body.take(r, defaultMax); err != nil {
+	if err := body.take(r, defaultMax, true); err != nil {
 		return err
 	}
 	body.restore(r)
