@@ -17,10 +17,10 @@ import (
 // test's. If tool (path@version) cannot be had, the test is skipped.
 func Current(t *testing.T, tool, generate string, needs ...string) {
 	t.Helper()
-	dir := t.TempDir()
+	dir, bin := t.TempDir(), t.TempDir()
 	run := func(in string, args ...string) ([]byte, error) {
-		c := exec.CommandContext(t.Context(), "go", args...) //nolint:gosec // called by tests alone
-		c.Dir, c.Env = in, append(os.Environ(), "GOBIN="+dir, "GOWORK=off", "GOFLAGS=")
+		c := exec.CommandContext(t.Context(), "go", args...) //nolint:gosec // the command is go
+		c.Dir, c.Env = in, append(os.Environ(), "GOBIN="+bin, "GOWORK=off", "GOFLAGS=")
 		return c.CombinedOutput()
 	}
 	if out, err := run(dir, "install", tool); err != nil {
@@ -28,11 +28,11 @@ func Current(t *testing.T, tool, generate string, needs ...string) {
 	}
 	inputs := map[string]bool{}
 	for _, name := range append(needs, generate) {
-		data, err := os.ReadFile(filepath.Join("..", name))
+		data, err := os.ReadFile(filepath.Join("..", name)) //nolint:gosec // called by tests alone
 		require.NoError(t, err)
 		inputs[filepath.Join(dir, name)] = true
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o750))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600)) //nolint:gosec // as above
 	}
 	out, err := run(filepath.Join(dir, filepath.Dir(generate)), "generate", filepath.Base(generate))
 	require.NoError(t, err, "%s", out)
@@ -43,7 +43,7 @@ func Current(t *testing.T, tool, generate string, needs ...string) {
 		if inputs[path] {
 			continue
 		}
-		want, err := os.ReadFile(path)
+		want, err := os.ReadFile(path) //nolint:gosec // as above
 		require.NoError(t, err)
 		name := filepath.Join("..", filepath.Dir(generate), filepath.Base(path))
 		got, err := os.ReadFile(name) //nolint:gosec // as above
