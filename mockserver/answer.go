@@ -87,7 +87,7 @@ func (x *life) write(a *answer) {
 func (x *life) note(a *answer) {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
-	x.rec.Status, x.rec.Answer = a.status, a.kind
+	x.rec.Status, x.rec.Answer, x.rec.reply = a.status, a.kind, a
 	x.rec.retryAfter = a.header.Get("Retry-After")
 	x.rec.settleTimes(x.s.now())
 }

@@ -20,7 +20,11 @@ type verifier struct {
 }
 
 func (v *verifier) breachf(kind, key, format string, args ...any) {
-	v.found = append(v.found, &Breach{kind, key, fmt.Sprintf(format, args...)})
+	text := fmt.Sprintf(format, args...)
+	if v.s.scope != "" {
+		text = fmt.Sprintf("scope %q: %s", v.s.scope, text)
+	}
+	v.found = append(v.found, &Breach{kind, key, text})
 }
 
 // workers returns the numbers of those requests that had an effect.

@@ -154,6 +154,7 @@ func (s *Server) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ahead += d
+	s.shifts++
 	s.notify()
 }
 
@@ -163,5 +164,6 @@ func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.claims)
+	s.shifts++
 	s.notify()
 }

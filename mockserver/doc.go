@@ -75,6 +75,18 @@
 //	reset@received forward=late  the request is in flight when the connection dies
 //	copy@received forward=late   the request is answered, and arrives again later
 //
+// # For clients in any language
+//
+// A request to the mocked API may bring two headers, which neither the log nor
+// the handler shows. Mock-Fault is the fault that this very request meets,
+// instead of a script's; one that is no fault is answered with 400 and what would
+// be right. Mock-Scope names a part of the server that has scripts, keys, log,
+// clock and ledger of its own, so that parallel tests share one server; the
+// network is shared, so that a scope knows no faults of the connection.
+//
+// [Server.Control] serves the rest over HTTP, with a live page; the command
+// cmd/idem-mock is such a server by itself.
+//
 // # Exactness
 //
 // The same script gives the same bytes and the same errors each time. The

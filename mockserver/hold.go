@@ -28,11 +28,18 @@ func (s *Server) dropHold(h *hold) {
 // numbers. Each goes on by itself: to have one finished before the next,
 // release it and [Server.Await] the point it is to reach.
 func (s *Server) Release(key string, attempts ...int) int {
+	return s.release(func(h *hold) bool {
+		return h.key == key && (len(attempts) == 0 || slices.Contains(attempts, h.attempt))
+	})
+}
+
+// release lets those go on that which picks.
+func (s *Server) release(which func(*hold) bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.holds)
 	s.holds = slices.DeleteFunc(s.holds, func(h *hold) bool {
-		if h.key != key || len(attempts) > 0 && !slices.Contains(attempts, h.attempt) {
+		if !which(h) {
 			return false
 		}
 		close(h.released)

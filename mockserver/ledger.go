@@ -28,6 +28,10 @@ func Did(ctx context.Context, name string, value any) {
 	s := x.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if x.start != s.starts {
+		return // the ledger of its time was thrown away
+	}
+	s.count(scope{x.rec.Caller, x.rec.Key}, 0, 1)
 	s.effects = append(s.effects, Effect{
 		Seq: len(s.effects) + 1, Request: x.rec.Seq, Caller: x.rec.Caller, Key: x.rec.Key,
 		Name: name, Value: value, At: s.now(),

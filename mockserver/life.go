@@ -24,6 +24,7 @@ type life struct {
 	stream uint32 // of HTTP/2; zero for HTTP/1
 	ctx    context.Context
 	end    <-chan struct{} // closed when the server's process ends: Close, Restart
+	start  int             // which clean start of the server it belongs to
 	cut    bool            // nobody can be answered any more
 	lost   *clause         // breaks the connection as soon as the answer is stored
 	out    *answer         // what is about to be written
@@ -37,6 +38,10 @@ type lifeKey struct{}
 // foreign http.Server every fault that ends a connection is an
 // http.ErrAbortHandler, because nothing else is in a handler's power.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if name := r.Header.Get(scopeHeader); name != "" && s.parent == nil {
+		s.serveScope(name, w, r)
+		return
+	}
 	x := &life{s: s, w: w, r: r, ctx: r.Context()}
 	x.conn, _ = x.ctx.Value(connKey{}).(*conn)
 	if x.conn != nil {
@@ -46,22 +51,29 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		id, _ := strconv.ParseUint(r.Header.Get(streamHeader), 10, 32)
 		x.stream = uint32(id)
 	}
-	stamp := r.Header.Get(stampHeader)
-	r.Header.Del(streamHeader)
-	r.Header.Del(stampHeader)
+	stamp, own := r.Header.Get(stampHeader), r.Header.Get(faultHeader)
+	for _, name := range []string{streamHeader, stampHeader, faultHeader, scopeHeader} {
+		r.Header.Del(name)
+	}
 
 	var ok bool
 	if x.end, ok = s.begin(); !ok {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.under.Done()
-	x.rec = s.arrive(r, x.conn)
+	x.rec, x.start = s.arrive(r, x.conn)
 	defer x.finish()
 	body, err := io.ReadAll(r.Body) // whole, or the kernel makes a RST of every close
-	x.step = s.number(r, x.rec, body, err == nil, stamp)
+	x.step = s.number(r, x.rec, body, err == nil, stamp, own != "")
 	if err != nil {
 		x.leave()
 		return
+	}
+	if own != "" {
+		if x.step, err = s.step(faultHeader, Fault(own)); err != nil {
+			x.send(wrongFault(err))
+			return
+		}
 	}
 	if v := x.reach(Received); !v.over {
 		if a, alive := x.perform(); alive {
@@ -136,6 +148,9 @@ func (x *life) perform() (*answer, bool) {
 // stays, as after a crash.
 func (x *life) work(guarded bool) (a *answer, ok bool) {
 	rec := &recorder{x: x, header: http.Header{}, whole: guarded}
+	x.s.mu.Lock()
+	handler := x.s.handler
+	x.s.mu.Unlock()
 	defer func() {
 		if r := recover(); r != nil {
 			if r != http.ErrAbortHandler { //nolint:errorlint // the very value is the sign
@@ -147,7 +162,7 @@ func (x *life) work(guarded bool) (a *answer, ok bool) {
 	}()
 	r := x.r.WithContext(context.WithValue(x.ctx, lifeKey{}, x))
 	r.Header, r.Body = r.Header.Clone(), io.NopCloser(bytes.NewReader(x.rec.Body))
-	x.s.handler.ServeHTTP(rec, r)
+	handler.ServeHTTP(rec, r)
 	if x.dead() {
 		return nil, false
 	}
@@ -201,6 +216,7 @@ func (x *life) finish() {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
 	x.rec.settleTimes(x.s.now())
+	x.rec.done = true
 	x.s.active--
 	x.s.notify()
 }

@@ -21,6 +21,7 @@ type Request struct {
 	Copy    bool   // sent by the gateway of a copy or forward= fault, not by the client
 	Conn    int    // which connection it came on, from 1; 0 for a request not taken from the server's own network
 	Reused  bool   // the connection had carried a request before
+	Scope   string // the Mock-Scope that it named; empty: none
 	Caller  string // the credential: Authorization without its scheme, or X-Api-Key
 	Key     string // as the client knows it; empty: none, or one that the contract does not allow
 	Proto   string // "HTTP/1.1" or "HTTP/2.0"
@@ -39,6 +40,11 @@ type Request struct {
 	Start  time.Time
 	End    time.Time // its answer was handed to the network, or it ended without; zero: not yet
 
+	ahead      time.Duration // of the server's clock when it came
+	met        []met
+	script     string    // the pattern of the script that gave Fault
+	reply      *answer   // what was answered; nil: nothing yet
+	done       bool      // its life has ended
 	over       time.Time // when the client could know how it ended; zero: not yet
 	retryAfter string    // of the answer
 	unanswered bool      // a fault took the answer or a part of it
@@ -129,6 +135,7 @@ func (s *Server) until(stop <-chan struct{}, is func() bool) error {
 
 // notify wakes those who wait for a change. s.mu is held.
 func (s *Server) notify() {
+	s.hub.wake()
 	if s.waiters > 0 {
 		s.waiters = 0
 		close(s.changed)
@@ -136,14 +143,15 @@ func (s *Server) notify() {
 	}
 }
 
-// arrive puts a request into the log, as far as its head tells.
-func (s *Server) arrive(r *http.Request, c *conn) *Request {
+// arrive puts a request into the log, as far as its head tells. start is the
+// clean start that the log began with.
+func (s *Server) arrive(r *http.Request, c *conn) (rec *Request, start int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec := &Request{
-		Seq: len(s.log) + 1, Caller: credential(r.Header), Key: s.keyOf(r.Header, nil),
+	rec = &Request{
+		Seq: len(s.log) + 1, Scope: s.scope, Caller: credential(r.Header), Key: s.keyOf(r.Header, nil),
 		Proto: r.Proto, Method: r.Method, Host: r.Host, URL: r.URL.RequestURI(), Header: r.Header.Clone(),
-		Points: map[Point]time.Time{}, Start: s.now(),
+		Points: map[Point]time.Time{}, Start: s.now(), ahead: s.ahead,
 	}
 	if c != nil {
 		rec.Conn, rec.Reused = c.id, c.requests.Add(1) > 1
@@ -151,13 +159,14 @@ func (s *Server) arrive(r *http.Request, c *conn) *Request {
 	s.log = append(s.log, rec)
 	s.active++
 	s.notify()
-	return rec
+	return rec, s.starts
 }
 
 // number completes the record once the body is read, and finds what the request
-// meets. Of a body that did not come whole there is no digest. The stamp is
-// empty if it did not come from the server's own Transport.
-func (s *Server) number(r *http.Request, rec *Request, body []byte, whole bool, stamp string) *step {
+// meets by script. Of a body that did not come whole there is no digest. The
+// stamp is empty if it did not come from the server's own Transport. What brings
+// its own fault along meets no script.
+func (s *Server) number(r *http.Request, rec *Request, body []byte, whole bool, stamp string, own bool) *step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if rec.Body = body; whole {
@@ -165,12 +174,25 @@ func (s *Server) number(r *http.Request, rec *Request, body []byte, whole bool, 
 	}
 	rec.Key = s.keyOf(rec.Header, body)
 	who := scope{rec.Caller, rec.Key}
+	s.count(who, 1, 0)
 	rec.Attempt, rec.Send = s.attempt(who, stamp), 1
 	if stamp != "" {
 		s.sends[stamp]++
 		rec.Send = s.sends[stamp]
 	}
+	if own {
+		return nil
+	}
 	return s.plan(r, who, stamp, true)
+}
+
+// tally is how much there was of a key of one caller.
+type tally struct{ requests, effects int }
+
+// count adds to a tally. s.mu is held.
+func (s *Server) count(who scope, requests, effects int) {
+	t := s.tallies[who]
+	s.tallies[who] = tally{t.requests + requests, t.effects + effects}
 }
 
 // attempt returns the number of the attempt with this stamp. s.mu is held.

@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"context"
+	"strconv"
 	"time"
 )
 
@@ -10,6 +11,21 @@ type verdict struct {
 	over   bool    // it goes no further
 	dead   bool    // and nothing is tidied up: the process is gone
 	answer *answer // is answered instead
+}
+
+// met is one fault that a request has met.
+type met struct {
+	Action string    `json:"action"`
+	Point  Point     `json:"point"`
+	At     time.Time `json:"at"`
+}
+
+// name is the action as it is written: a status by its number.
+func (c clause) name() string {
+	if c.action == "status" {
+		return strconv.Itoa(c.status)
+	}
+	return c.action
 }
 
 // reach marks the point in the log and lets the request meet what is scripted
@@ -63,7 +79,9 @@ func (x *life) mark(p Point) (due []clause, held *hold) {
 				continue
 			}
 			x.step.used[i] = true
-			x.rec.Fault = x.step.text
+			x.step.hits++
+			x.rec.Fault, x.rec.script = x.step.text, x.step.script
+			x.rec.met = append(x.rec.met, met{c.name(), p, s.now()})
 			due = append(due, c)
 			if c.action == "hang" {
 				held = s.addHold(x.rec.Key, x.rec.Attempt)
@@ -108,9 +126,11 @@ func (x *life) forward(when string) {
 	rec := *x.rec
 	rec.Seq, rec.Copy, rec.Send, rec.Start = len(s.log)+1, true, 0, s.now()
 	rec.Points, rec.Fault, rec.Left, rec.over = map[Point]time.Time{}, "", false, time.Time{}
+	rec.met, rec.script, rec.reply, rec.ahead = nil, "", nil, s.ahead
 	s.log = append(s.log, &rec)
+	s.count(scope{rec.Caller, rec.Key}, 1, 0)
 	s.active++
-	c := &life{s: s, r: x.r, rec: &rec, ctx: context.WithoutCancel(x.ctx), end: end, cut: true}
+	c := &life{s: s, r: x.r, rec: &rec, ctx: context.WithoutCancel(x.ctx), end: end, cut: true, start: s.starts}
 	var held *hold
 	if when == "late" {
 		held = s.addHold(rec.Key, rec.Attempt)

@@ -21,6 +21,7 @@ import (
 // client each request that arrives counts as an attempt.
 type Script struct {
 	s           *Server
+	id          int // of all scripts of the server, from 1
 	pattern     string
 	mux         *http.ServeMux // holds the pattern alone
 	key, caller *string
@@ -39,6 +40,7 @@ type step struct {
 	text    Fault
 	clauses []clause
 	used    []bool // clause by clause
+	hits    int    // how often a clause was met
 }
 
 // scope is whose key it is: the same key of two callers is two keys.
@@ -50,14 +52,27 @@ type scope struct{ caller, key string }
 // without; a Script that has nothing to say to this attempt passes it on to the
 // next. A pattern that cannot be ends the test, or panics without one.
 func (s *Server) On(pattern string) *Script {
-	sc := &Script{s: s, pattern: pattern, mux: http.NewServeMux(), counts: map[scope]int{}, stamps: map[string]int{}}
-	if err := handle(sc.mux, pattern); err != nil {
+	sc, err := s.newScript(pattern)
+	if err != nil {
 		s.reject(err)
 	}
+	s.enlist(sc)
+	return sc
+}
+
+func (s *Server) newScript(pattern string) (*Script, error) {
+	sc := &Script{s: s, pattern: pattern, mux: http.NewServeMux(), counts: map[scope]int{}, stamps: map[string]int{}}
+	return sc, handle(sc.mux, pattern)
+}
+
+// enlist puts a script in force.
+func (s *Server) enlist(sc *Script) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.nscripts++
+	sc.id = s.nscripts
 	s.scripts = append(s.scripts, sc)
-	return sc
+	s.notify()
 }
 
 // handle registers pattern and returns what ServeMux says against it.
@@ -127,18 +142,27 @@ func (sc *Script) Sometimes(p float64, seed uint64, faults ...Fault) *Script {
 func (sc *Script) steps(faults []Fault) []*step {
 	steps := make([]*step, 0, len(faults))
 	for _, f := range faults {
-		clauses, err := f.parse()
-		for _, c := range clauses {
-			if c.at == Handshake && !sc.s.tls() {
-				err = f.wrong("there is no handshake without Config.TLS")
-			}
-		}
+		st, err := sc.s.step(sc.pattern, f)
 		if err != nil {
 			sc.s.reject(err)
 		}
-		steps = append(steps, &step{script: sc.pattern, text: f, clauses: clauses, used: make([]bool, len(clauses))})
+		steps = append(steps, st)
 	}
 	return steps
+}
+
+// step makes a step of a fault that this server can show.
+func (s *Server) step(script string, f Fault) (*step, error) {
+	clauses, err := f.parse()
+	for _, c := range clauses {
+		switch {
+		case (c.at == Dial || c.at == Handshake) && (s.parent != nil || script == faultHeader):
+			err = f.wrong("a request that is read already has no %s to come", c.at)
+		case c.at == Handshake && !s.tls():
+			err = f.wrong("there is no handshake without Config.TLS")
+		}
+	}
+	return &step{script: script, text: f, clauses: clauses, used: make([]bool, len(clauses))}, err
 }
 
 // step returns what the attempt with this stamp meets, nil for nothing. With
@@ -171,18 +195,21 @@ func (sc *Script) step(who scope, stamp string, commit bool) *step {
 // Those of Sometimes may stay unmet. s.mu is held.
 func (s *Server) unused() (list []error) {
 	for _, sc := range s.scripts {
-		steps := sc.then
-		if sc.always != nil {
-			steps = append(slices.Clone(steps), sc.always)
-		}
-		for n, st := range steps {
-			if slices.Contains(st.used, false) {
-				where := fmt.Sprintf("step %d", n+1)
-				if st == sc.always {
-					where = "Always"
-				}
-				list = append(list, fmt.Errorf("the fault %q of On(%q), %s, was not met", st.text, sc.pattern, where))
+		for _, st := range sc.unused() {
+			where := "Always"
+			if n := slices.Index(sc.then, st); n >= 0 {
+				where = fmt.Sprintf("step %d", n+1)
 			}
+			list = append(list, fmt.Errorf("the fault %q of On(%q), %s, was not met", st.text, sc.pattern, where))
+		}
+	}
+	return list
+}
+
+func (sc *Script) unused() (list []*step) {
+	for _, st := range append(slices.Clone(sc.then), sc.always) {
+		if st != nil && slices.Contains(st.used, false) {
+			list = append(list, st)
 		}
 	}
 	return list

@@ -51,11 +51,14 @@ type Server struct {
 	// URL is the base URL, without a slash at the end.
 	URL string
 
-	t           TB // nil after Start
+	t           TB      // nil after Start
+	parent      *Server // of a scope; nil otherwise
+	scope       string  // the name of a scope
+	hub         *hub
 	contract    contract.Contract
 	kind        Kind
 	spoken      spoken
-	handler     http.Handler
+	given       http.Handler // Config.Handler; nil: orders
 	addr        string
 	http2       bool
 	maxAttempts int
@@ -67,7 +70,8 @@ type Server struct {
 	under       sync.WaitGroup // every goroutine and request of the server
 
 	mu         sync.Mutex
-	memory     *memory // nil on TCP
+	scopes     map[string]*Server // by the name that Mock-Scope gives
+	memory     *memory            // nil on TCP
 	listener   net.Listener
 	process    context.Context // ends with Close and Restart
 	kill       context.CancelFunc
@@ -79,12 +83,17 @@ type Server struct {
 	dialDone   *sync.Cond
 	connected  map[attemptPoint]bool // points of connections that were reached
 
+	handler  http.Handler
 	ahead    time.Duration // of the server's clock
+	starts   int           // how often it was made clean
+	shifts   int           // how often all claims may have changed at once
+	nscripts int           // scripts made so far
 	waiters  int
 	changed  chan struct{} // closed when something that is waited for may be true
 	holds    []*hold
 	scripts  []*Script
 	attempts map[scope]int
+	tallies  map[scope]tally
 	stamps   map[string]int // stamp: the number of its attempt
 	sends    map[string]int // stamp: how often it came
 	log      []*Request
@@ -139,17 +148,14 @@ func start(t TB, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		t: t, spoken: spoken, contract: c.Contract.WithDefaults(), kind: c.Kind, handler: c.Handler, addr: c.Addr, http2: c.HTTP2, maxAttempts: c.MaxAttempts,
-		conns: map[*conn]bool{}, dialled: map[string]*dialPlan{}, connected: map[attemptPoint]bool{}, changed: make(chan struct{}),
-		attempts: map[scope]int{}, stamps: map[string]int{}, sends: map[string]int{},
-		claims: map[claimID]*claim{}, beliefs: map[string]Belief{},
+		t: t, hub: newHub(), contract: c.Contract.WithDefaults(), kind: c.Kind, spoken: spoken, given: c.Handler,
+		addr: c.Addr, http2: c.HTTP2, maxAttempts: c.MaxAttempts,
+		conns: map[*conn]bool{}, dialled: map[string]*dialPlan{}, scopes: map[string]*Server{}, changed: make(chan struct{}),
 	}
 	s.dialDone = sync.NewCond(&s.mu)
 	s.closed, s.close = context.WithCancel(context.Background())
 	s.process, s.kill = context.WithCancel(s.closed)
-	if s.handler == nil {
-		s.handler = Orders()
-	}
+	s.empty()
 	if s.maxAttempts == 0 {
 		s.maxAttempts = 10
 	}

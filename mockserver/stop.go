@@ -3,6 +3,8 @@ package mockserver
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -17,6 +19,8 @@ func (s *Server) Close() error {
 	}
 	s.close()
 	_ = s.listener.Close()
+	s.hub.wake()
+	scopes := slices.Collect(maps.Values(s.scopes))
 	s.dialDone.Broadcast()
 	conns, transports := s.cutAll(), s.transports
 	s.mu.Unlock()
@@ -28,7 +32,13 @@ func (s *Server) Close() error {
 		t.CloseIdleConnections()
 	}
 	done := make(chan struct{})
-	go func() { s.under.Wait(); close(done) }()
+	go func() {
+		defer close(done)
+		s.under.Wait() // then no scope begins anything
+		for _, sub := range scopes {
+			sub.under.Wait()
+		}
+	}()
 	limit := time.NewTimer(900 * time.Millisecond)
 	defer limit.Stop()
 	select {
@@ -48,6 +58,12 @@ func (s *Server) Restart() error {
 	if s.closed.Err() != nil {
 		s.mu.Unlock()
 		return errClosed()
+	}
+	if s.listener == nil { // a scope: its process ends, the network is not its own
+		s.kill()
+		s.process, s.kill = context.WithCancel(s.closed)
+		s.mu.Unlock()
+		return nil
 	}
 	_ = s.listener.Close()
 	s.kill()

@@ -52,13 +52,26 @@ func (s *Server) Believe(key string, b Belief) {
 //
 // Verify first waits, for a second at most, until no request is under way but
 // those that a fault holds. For rekeyed, let the requests of different intents
-// differ in a byte.
+// differ in a byte. Each Mock-Scope is verified by itself.
 func (s *Server) Verify() error {
+	var found []error
+	for _, one := range s.all() {
+		one.settled()
+		found = append(found, one.check()...)
+	}
+	return errors.Join(found...)
+}
+
+// settled waits until no request is under way but those that a fault holds.
+func (s *Server) settled() {
 	limit := make(chan struct{})
 	t := time.AfterFunc(time.Second, func() { close(limit) })
 	defer t.Stop()
 	_ = s.until(limit, func() bool { return s.active <= len(s.holds) })
+}
 
+// check returns every breach as it stands.
+func (s *Server) check() []error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := &verifier{s: s, keys: map[scope][]*Request{}, worked: map[int]bool{}}
@@ -94,5 +107,5 @@ func (s *Server) Verify() error {
 	for _, err := range s.unused() {
 		v.breachf("unused", "", "%v", err)
 	}
-	return errors.Join(v.found...)
+	return v.found
 }
