@@ -3,8 +3,11 @@ package idem_test
 import (
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem"
 	"github.com/stretchr/testify/assert"
@@ -127,3 +130,83 @@ func TestResponse_LongOnesAreNotDrained(t *testing.T) {
 type reader func([]byte) (int, error)
 
 func (f reader) Read(p []byte) (int, error) { return f(p) }
+
+// A ContentLength that is smaller than what is left of a file cuts it, on every
+// attempt.
+func TestBody_FileIsCutByContentLength(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		file, err := os.Create(filepath.Join(t.TempDir(), "body"))
+		require.NoError(t, err)
+		_, err = file.WriteString("0123456789")
+		require.NoError(t, err)
+		_, err = file.Seek(2, io.SeekStart)
+		require.NoError(t, err)
+		req := postUnder(t, t.Context(), idem.Open(), "http://api/charges", nil)
+		req.Body, req.GetBody, req.ContentLength = file, nil, 5
+		_, _, err = r.send(req)
+		require.NoError(t, err)
+		require.Equal(t, 2, r.count())
+		assert.Equal(t, "23456", r.all()[0].body)
+		r.oneKey()
+	}, status(503), created)
+}
+
+// Each body that GetBody gives is closed once, also where the Base closes it and
+// shows no trace.
+func TestBody_GetBodysAreClosedOnce(t *testing.T) {
+	var given []*countedBody
+	get := func() (io.ReadCloser, error) {
+		given = append(given, newCountedBody("a"))
+		return given[len(given)-1], nil
+	}
+	transport := &idem.Transport{Backoff: idem.Exponential(0, 0), MaxAttempts: 3, MaxBody: -1, Base: through(func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		r.Body.Close()
+		return nil, io.ErrUnexpectedEOF
+	})}
+	req := postUnder(t, t.Context(), idem.Open(), "http://api/", nil)
+	req.Body, _ = get()
+	req.GetBody = get
+	_, err := transport.RoundTrip(req)
+	require.ErrorIs(t, err, idem.ErrExhausted)
+	require.GreaterOrEqual(t, len(given), 3)
+	for i, body := range given {
+		assert.Equal(t, 1, body.closed(), "body %d of %d", i+1, len(given))
+	}
+}
+
+// An answer that is longer than MaxResponse, and an event stream of whatever
+// length, is handed over with its head.
+func TestResponse_PassesThrough(t *testing.T) {
+	for name, c := range map[string]struct {
+		media string
+		most  int64
+		waits bool
+	}{
+		"short":           {"text/plain", 10, true},
+		"long":            {"text/plain", 9, false},
+		"an event stream": {"text/event-stream; charset=utf-8", 10, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				r.transport.MaxResponse = c.most
+				start := time.Now()
+				resp, err := r.client().Do(postUnder(t, t.Context(), idem.Open(), "http://api/charges", nil))
+				require.NoError(t, err)
+				defer resp.Body.Close()
+				assert.Equal(t, c.waits, time.Since(start) > 5*time.Second, "it took %v", time.Since(start))
+				data, err := io.ReadAll(resp.Body)
+				require.NoError(t, err)
+				assert.Equal(t, "0123456789", string(data))
+			}, func(s *server, w http.ResponseWriter, _ *http.Request, h hit) {
+				s.exec(h)
+				w.Header().Set("Content-Type", c.media)
+				w.Header().Set("Content-Length", "10")
+				_, _ = io.WriteString(w, "01234")
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(10 * time.Second)
+				_, _ = io.WriteString(w, "56789")
+			})
+		})
+	}
+}

@@ -283,3 +283,19 @@ func TestSends_AfterTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// An attempt that is under way at the window's end, less the margin, ends there
+// and says why.
+func TestWindow_EndsAnAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.transport.Contract = contract.Contract{Window: 10 * time.Minute}
+		r.transport.AttemptTimeout = -1
+		in, err := idem.Adopt("k", time.Now().Add(-time.Minute))
+		require.NoError(t, err)
+		start := time.Now()
+		_, _, err = r.post(t.Context(), in, "a")
+		require.ErrorIs(t, err, idem.ErrExpired)
+		assert.ErrorIs(t, in.Attempts()[0].Err, idem.ErrExpired)
+		assert.Equal(t, 7*time.Minute, time.Since(start), "two minutes before the window's end")
+	}, stall)
+}

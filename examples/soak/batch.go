@@ -20,7 +20,7 @@ const (
 	odds   = 0.5                    // of an attempt to meet a fault
 	lease  = 500 * time.Millisecond // of a claim whose worker died
 	rounds = 200                    // the most that an order is asked for again
-	answer = 150 * time.Millisecond // the longest wait for one
+	answer = 400 * time.Millisecond // the longest wait for one
 )
 
 // A batch is one server and the orders from one number to another.

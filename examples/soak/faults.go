@@ -26,7 +26,7 @@ func (k kind) faults() []mockserver.Fault {
 	list := []mockserver.Fault{
 		"refuse@dial", "drop@dial", "reset@dial", "delay@dial for=20ms", "hang@dial",
 		"drop@received", "reset@received", "freeze@received", "hang@received", "delay@received for=60ms",
-		"delay@received for=250ms", "crash@received", "abort@received", "copy@received", "copy@received forward=late",
+		"delay@received for=600ms", "crash@received", "abort@received", "copy@received", "copy@received forward=late",
 		"drop@received forward=now", "reset@received forward=late", "504@received forward=now", "504@received forward=late",
 		"503@received", `503@received header="Retry-After-Ms: 7"`, "500@received", "408@received", "425@received", "423@received",
 		"429@received", `429@received header="Retry-After-Ms: 5"`, "429@received retry-after=1", "401@received",

@@ -1,0 +1,53 @@
+package main
+
+// outcomes are mutants of what is known about the effect, and of the counting
+// of sends.
+func outcomes() []mutant {
+	const file = "outcome.go"
+	return []mutant{
+		{file, "only := opened == 1 && l.open == 0", "only := l.open == 0", "an answer after a re-send does not stand alone"},
+		{file, "l.open == 0 && l.calls == 1 && !l.past", "l.calls == 1 && !l.past", "an answer does not stand beside an open send"},
+		{file, "l.calls == 1 && !l.past\n", "!l.past\n", "an answer does not stand beside another call"},
+		{file, "l.stands = false // a new send", "_ = 0 // a new send", "a new send reopens an answer that is not settled"},
+		{file, "if a == refused && opened > 0 {\n\t\topened--", "if a == refused && opened > 0 {\n\t\topened = 0", "a refusal closes one send"},
+		{file, "if a == refused && opened > 0 {\n\t\topened--", "if false {\n\t\topened--", "a refusal closes its send"},
+		{file, "l.open += opened\n", "", "a send stays open without proof"},
+		{file, "case a == settled:\n\t\tl.settled, l.status = true, status", "case false:\n\t\tl.settled, l.status = true, status", "a settled answer is kept"},
+		{file, "case a == decided && only && !l.settled:", "case a == decided && (only || true) && !l.settled:", "a decision stands only alone"},
+		{file, "case a == decided && only && !l.settled:", "case a == decided && only:", "a settled answer is not replaced by a decision"},
+		{file, "if !l.sent && l.trying == 0 {", "if false {", "the window does not begin while nothing has left"},
+		{file, "l.trying++\n\tl.open++", "l.trying++; l.open += 0 * 1", "an attempt under way is an open send"},
+		{file, "l.open++\n\tl.sent, l.stands = true, false", "l.sent, l.stands = true, false", "a send that is seen late is open"},
+		{file, "case l.settled:\n\t\treturn Answered", "case false:\n\t\treturn Answered", "settled is Answered"},
+		{file, "case l.calls > own, l.past:", "case l.past:", "a call under way may yet send"},
+		{file, "case l.calls > own, l.past:", "case l.calls > own:", "a key with a past is not proved unsent"},
+		{file, "case l.open == 0:\n", "case false:\n", "what was never sent is NotExecuted"},
+		{file, "case l.stands && l.trying == 0:", "case l.stands:", "an attempt under way may reopen an answer"},
+		{file, "if l.firstSent.IsZero() {\n\t\tl.firstSent = t\n", "if true {\n\t\tl.firstSent = t\n", "the first send is the first"},
+		{file, "if o != Answered {\n\t\treturn o, 0", "if false {\n\t\treturn o, 0", "a status is told only with Answered"},
+		{"layer.go", "c.book.settle(resp.StatusCode)", "_ = 0", "a layer's answer settles the Intent"},
+		{"call.go", "defer c.book.leave()", "", "a call that is over is not under way"},
+		{"loop.go", "c.book.begin(now)", "c.book.trying++; c.book.open++", "the first send has a time"},
+		{"state.go", "if in.book.settled {\n\t\ts.Outcome = Answered", "if in.book.seen(0) == Answered {\n\t\ts.Outcome = Answered", "a State says Answered only when settled"},
+		{"state.go", "in.book.past, in.book.firstSent, in.book.sent = true, s.FirstSent, !s.FirstSent.IsZero()", "in.book.past, in.book.firstSent, in.book.sent = !s.FirstSent.IsZero(), s.FirstSent, !s.FirstSent.IsZero()", "a resumed Intent is not proved unsent"},
+		{"state.go", "in.book.settled = s.Outcome == Answered", "", "a settled State resumes as Answered"},
+		{"intent.go", "new(derive(namespace, name)), since: since.Round(0), book: ledger{past: true}}", "new(derive(namespace, name)), since: since.Round(0)}", "a derived key has a past"},
+		{"loop.go", "gap == 0 || !c.keyed() || c.attempts > 0", "true", "the contract's gap is kept between calls"},
+		{file, "l.past, l.stands = true, false", "l.stands = false", "what a layer has made unknown stays so"},
+		{"sends.go", "s.got++\n", "s.got = 1\n", "one attempt is sent at most 32 times"},
+		{"sends.go", "n = 1 + resent", "n = 1", "a Base without a trace that asks for the body again has sent again"},
+		{"sends.go", "case !s.traced && provedUnsent:", "case false:", "a Base without a trace may prove that nothing left"},
+		{"sends.go", "case !s.traced:\n", "case false:\n", "a Base without a trace has sent unless nothing proves it"},
+		{"sends.go", "case cut && s.pending:\n\t\tn++", "case false:\n\t\tn++", "a cancel while sending counts as sent"},
+		{"sends.go", "case answered:\n\t\tn = max(n, 1)", "case false:", "what was answered was sent"},
+		{"sends.go", "return op.Op == \"dial\"", "return op != nil", "only a dial error says that nothing left"},
+		{"sends.go", "return dns || refusedLocally(err)", "return dns && false || refusedLocally(err)", "an unresolved name says that nothing left"},
+		{"sends.go", "return dns || refusedLocally(err)", "return dns", "a local refusal says that nothing left"},
+		{"sends.go", "case s.sealed:\n\t\t\t\ts.book.late()", "case false:\n\t\t\t\ts.book.late()", "a head that is written late is a send"},
+		{"sends.go", "s.owed++\n\t\t\t\ts.book.late()", "s.owed++", "a connection that is found late is a send"},
+		{"sends.go", "s.traced, s.pending = true, false\n\t\t\ts.written++", "s.traced, s.pending = true, false; s.written = 1", "re-sends are counted"},
+		{"try.go", "e.replay = Replayed // the work", "_ = 0 // the work", "done before is a replay"},
+		{"try.go", "resent == 0 && !a.bodyTouched() && saysUnsent(err))", "resent == 0 && saysUnsent(err))", "a body that was read may have been sent"},
+		{"try.go", "err != nil && !cut && resent == 0 &&", "err != nil && resent == 0 &&", "what was cancelled is not proved unsent"},
+	}
+}
