@@ -193,11 +193,11 @@ func (s *story) otherOpen(p *process, done map[string]idem.Result, step int) {
 		return
 	}
 	if o := p.in.Outcome(); o == idem.NotExecuted {
-		s.fail("the Intent says %v after step %d, and a call is under way", o, step)
+		s.failf("the Intent says %v after step %d, and a call is under way", o, step)
 	}
 	for caller, res := range done {
 		if res.Outcome == idem.NotExecuted || res.Outcome == idem.Answered && p.in.State().Outcome != idem.Answered {
-			s.fail("%s was told %v (%d) by step %d, and the other call is under way", caller, res.Outcome, res.Status, step)
+			s.failf("%s was told %v (%d) by step %d, and the other call is under way", caller, res.Outcome, res.Status, step)
 		}
 	}
 }

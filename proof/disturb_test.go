@@ -76,7 +76,7 @@ func (r *run) disturb() {
 	case "advance 61m":
 		r.advance(61 * time.Minute)
 	default:
-		r.fail("there is no disturbance %q", r.do)
+		r.failf("there is no disturbance %q", r.do)
 	}
 }
 

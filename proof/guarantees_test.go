@@ -44,7 +44,7 @@ func TestGuaranteesNameTests(t *testing.T) {
 	text, err := os.ReadFile("../docs/guarantees.md")
 	require.NoError(t, err)
 	names := testNames(t)
-	name := regexp.MustCompile("\\b(?:Test|Fuzz|Example)[A-Z][A-Za-z0-9_]*")
+	name := regexp.MustCompile(`\b(?:Test|Fuzz|Example)[A-Z][A-Za-z0-9_]*`)
 	for _, n := range name.FindAllString(string(text), -1) {
 		assert.Contains(t, names, n)
 	}

@@ -13,7 +13,7 @@ import (
 // judge holds every invariant against what the server knows. It is called when
 // the call has returned, and again when nothing is on its way any more.
 func (r *run) judge(when string) {
-	fail := func(format string, args ...any) { r.fail(when+": "+format, args...) }
+	fail := func(format string, args ...any) { r.failf(when+": "+format, args...) }
 	r.mu.Lock()
 	samples, attempts, trips := slices.Clone(r.samples), slices.Clone(r.attempts), r.trips
 	r.mu.Unlock()

@@ -154,10 +154,10 @@ func (w *world) restarted(c restart, n int) []string {
 		second = s.process("second", in, true)
 	}
 	if want := state.Outcome; !c.derive && second.in.Outcome() != want {
-		s.fail("a State that says %v resumes as %v", want, second.in.Outcome())
+		s.failf("a State that says %v resumes as %v", want, second.in.Outcome())
 	}
 	if state.Outcome == idem.NotExecuted || state.Outcome == idem.Answered && len(w.srv.Effects(s.key)) == 0 && !strings.Contains(strings.Join(c.first, " "), "402") {
-		s.fail("a State says %v", state.Outcome)
+		s.failf("a State says %v", state.Outcome)
 	}
 	second.settled = !c.derive && state.Outcome == idem.Answered
 	body := payload
@@ -172,13 +172,13 @@ func (w *world) restarted(c restart, n int) []string {
 	res, err := s.call(w.t.Context(), second, "two", body)
 	bound := c.saved > 0 && !c.derive // by Bind, or by its call
 	if bound && state.Fingerprint == "" {
-		s.fail("State %d has no fingerprint", c.saved)
+		s.failf("State %d has no fingerprint", c.saved)
 	}
 	switch reused := errors.Is(err, idem.ErrIntentReused); {
 	case bound && c.other && (!reused || res.Sends > 0):
-		s.fail("another body was not refused: %v", err)
-	case reused && !(bound && c.other):
-		s.fail("it was refused: %v", err)
+		s.failf("another body was not refused: %v", err)
+	case reused && (!bound || !c.other):
+		s.failf("it was refused: %v", err)
 	}
 	return s.judge(w.kind.once)
 }

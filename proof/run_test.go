@@ -106,7 +106,7 @@ func (w *world) run(s schedule, n int) *run {
 	r.body = &countedBody{Reader: r.reader()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.srv.URL+"/charges", r.body)
 	if err != nil {
-		r.fail("%v", err)
+		r.failf("%v", err)
 		return r
 	}
 	req.ContentLength = int64(len(payload))
@@ -143,12 +143,12 @@ func (r *run) call(req *http.Request) {
 		_ = resp.Body.Close()
 		r.result = idem.ResultOf(resp)
 		if resp.StatusCode != r.result.Status && !r.getted {
-			r.fail("the response has status %d, the Result %d", resp.StatusCode, r.result.Status)
+			r.failf("the response has status %d, the Result %d", resp.StatusCode, r.result.Status)
 		}
 	} else if e, ok := errors.AsType[*idem.Error](err); ok {
 		r.result = e.Result
 	} else {
-		r.fail("the error is no *idem.Error: %v", err)
+		r.failf("the error is no *idem.Error: %v", err)
 	}
 	r.observe("after the call")
 	if r.in != nil {
@@ -261,7 +261,7 @@ func (r *run) sample(where string) {
 	r.samples = append(r.samples, sample{where, r.trips, o})
 }
 
-func (r *run) fail(format string, args ...any) {
+func (r *run) failf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))

@@ -100,7 +100,7 @@ func (s *story) meets(caller string, ends ...string) {
 func (s *story) call(ctx context.Context, p *process, caller, body string) (idem.Result, error) {
 	req, err := http.NewRequestWithContext(idem.WithIntent(ctx, p.in), http.MethodPost, s.w.srv.URL+"/charges", strings.NewReader(body))
 	if err != nil {
-		s.fail("%v", err)
+		s.failf("%v", err)
 		return idem.Result{}, err
 	}
 	req.Header.Set(holderHeader, p.name)
@@ -113,7 +113,7 @@ func (s *story) call(ctx context.Context, p *process, caller, body string) (idem
 	if e, ok := errors.AsType[*idem.Error](err); ok {
 		res = e.Result
 	} else if err != nil {
-		s.fail("the error is no *idem.Error: %v", err)
+		s.failf("the error is no *idem.Error: %v", err)
 	} else {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
@@ -122,7 +122,7 @@ func (s *story) call(ctx context.Context, p *process, caller, body string) (idem
 	if !errors.Is(err, idem.ErrIntentReused) { // that one speaks of another request
 		s.tell(p, "by the call of "+caller, res.Outcome)
 		if res.Outcome == idem.Answered && res.Status >= 200 && res.Status < 300 && len(s.w.srv.Effects(s.key)) == 0 {
-			s.fail("%s is told Answered with %d, and there is no effect", caller, res.Status)
+			s.failf("%s is told Answered with %d, and there is no effect", caller, res.Status)
 		}
 	}
 	s.observe("after the call of " + caller)
@@ -142,7 +142,7 @@ func (s *story) tell(p *process, where string, o idem.Outcome) {
 	s.told = append(s.told, told{p, where, s.trips, o})
 }
 
-func (s *story) fail(format string, args ...any) {
+func (s *story) failf(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failures = append(s.failures, fmt.Sprintf(format, args...))
@@ -222,13 +222,13 @@ func (s *story) judge(once bool) []string {
 func (s *story) check(when string, once bool) {
 	requests, effects := s.w.srv.Requests(s.key), s.w.srv.Effects(s.key)
 	if once && len(effects) > 1 {
-		s.fail("%s: %d effects", when, len(effects))
+		s.failf("%s: %d effects", when, len(effects))
 	}
 	trips := map[int]int{}
 	for _, q := range requests {
 		trips[q.Seq] = tripOf(q)
 		if string(q.Body) != s.bodies[0] && string(q.Body) != s.bodies[len(s.bodies)-1] || len(q.Header["Idempotency-Key"]) != 1 || q.Key != s.key {
-			s.fail("%s: request %d came with key %q and body %q", when, q.Seq, q.Header["Idempotency-Key"], q.Body)
+			s.failf("%s: request %d came with key %q and body %q", when, q.Seq, q.Header["Idempotency-Key"], q.Body)
 		}
 	}
 	for _, t := range s.told {
@@ -237,7 +237,7 @@ func (s *story) check(when string, once bool) {
 		}
 		for _, e := range effects {
 			if n := trips[e.Request]; n <= t.trips && s.owners[n] == t.who {
-				s.fail("%s: %s was told NotExecuted %s, and its attempt %d has an effect", when, t.who.name, t.where, n)
+				s.failf("%s: %s was told NotExecuted %s, and its attempt %d has an effect", when, t.who.name, t.where, n)
 			}
 		}
 	}

@@ -33,10 +33,10 @@ type world struct {
 // A scene is what goes on in a world: it says what each attempt meets, and is
 // told what happens.
 type scene interface {
-	trip(*http.Request) (end, connections) // an attempt begins
-	tripped(*http.Request, *http.Response) // Base has returned; nil: without an answer
-	attempted(idem.Attempt)                // the Transport has judged it
-	observe(where string)                  // a moment is passed
+	trip(req *http.Request) (end, connections)      // an attempt begins
+	tripped(req *http.Request, resp *http.Response) // Base has returned; nil: without an answer
+	attempted(a idem.Attempt)                       // the Transport has judged it
+	observe(where string)                           // a moment is passed
 }
 
 func (w *world) scene() scene { return w.now.Load().(holder).scene }
