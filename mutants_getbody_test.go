@@ -1,10 +1,12 @@
 package idem_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/idem-go/idem"
 	"github.com/stretchr/testify/assert"
@@ -77,4 +79,73 @@ func TestBody_GetBodyGivesNothing(t *testing.T) {
 			assert.Equal(t, "a", h.body)
 		}
 	}, status(503), created)
+}
+
+// A GetBody that gives something else later is found out before the last byte of
+// it is sent, and one that fails ends the call: nothing is asked again after it.
+func TestBody_LongGetBodyLies(t *testing.T) {
+	const text = "0123456789"
+	errGone := errors.New("the body is gone")
+	for name, c := range map[string]struct {
+		later string
+		err   error // comes after it
+		want  error
+	}{
+		"other bytes":  {"012345678x", nil, idem.ErrNotRepeatable},
+		"longer":       {text + "x", nil, idem.ErrNotRepeatable},
+		"shorter":      {text[:9], nil, idem.ErrNotRepeatable},
+		"a read error": {"012", errGone, errGone},
+		"an error":     {"", errGone, errGone},
+	} {
+		for _, length := range []int64{10, -1} {
+			t.Run(name, func(t *testing.T) {
+				bubble(t, func(t *testing.T, r *rig) {
+					r.transport.MaxBody = 5
+					in := idem.Open()
+					req := postUnder(t, t.Context(), in, "http://api/charges", nil)
+					given := 0
+					req.Body, req.ContentLength = newCountedBody(text), length
+					req.GetBody = func() (io.ReadCloser, error) {
+						given++
+						switch {
+						case given == 1: // for the comparison
+							return newCountedBody(text), nil
+						case c.later == "":
+							return nil, c.err
+						case c.err != nil:
+							return io.NopCloser(io.MultiReader(strings.NewReader(c.later), iotest.ErrReader(c.err))), nil //nolint:nilerr // it comes with the reading
+						}
+						return newCountedBody(c.later), nil
+					}
+					_, _, err := r.send(req)
+					require.ErrorIs(t, err, c.want)
+					assert.Equal(t, 2, theError(t, err).Attempts)
+					for _, h := range r.all() {
+						assert.Equal(t, text, h.body)
+					}
+				}, status(503))
+			})
+		}
+	}
+}
+
+// A Base that shows no trace and forgets to close the body does not leak it.
+func TestBody_ForgottenByTheBase(t *testing.T) {
+	var given []*countedBody
+	get := func() (io.ReadCloser, error) {
+		given = append(given, newCountedBody("a"))
+		return given[len(given)-1], nil
+	}
+	transport := &idem.Transport{Backoff: idem.Exponential(0, 0), MaxAttempts: 3, MaxBody: -1, Base: through(func(*http.Request) (*http.Response, error) {
+		return nil, io.ErrUnexpectedEOF
+	})}
+	req := postUnder(t, t.Context(), idem.Open(), "http://api/", nil)
+	req.Body, _ = get()
+	req.GetBody = get
+	_, err := transport.RoundTrip(req)
+	require.ErrorIs(t, err, idem.ErrExhausted)
+	require.GreaterOrEqual(t, len(given), 3)
+	for i, body := range given {
+		assert.Equal(t, 1, body.closed(), "body %d of %d", i+1, len(given))
+	}
 }
