@@ -9,8 +9,8 @@ import (
 )
 
 // A kind is a kind of server, with what stands in front of it, and the promises
-// that hold there. It is the only place where an expectation is weakened: no
-// schedule has an entry of its own.
+// that hold there. An expectation is weakened only here and, for what happens
+// beside the schedule, in disturbances: no schedule has an entry of its own.
 type kind struct {
 	name string
 
@@ -20,13 +20,13 @@ type kind struct {
 	tune      func(*idem.Transport) // the client; nil: as it is
 	work      time.Duration         // that the handler takes
 	forgets   bool                  // its claims, after each second attempt and after the call
-	http2     bool
-	redirects bool
-	careful   bool     // the client is an idem.Client's, which does not follow a redirect to a GET
-	only      []string // the ends of attempts, instead of those of all kinds
-	thorough  bool     // every end there is
-	extra     []string // ends of attempts that only this kind has
-	without   []string // ends that it does not have
+	http2     bool                  // it speaks HTTP/2
+	redirects bool                  // it redirects writes
+	careful   bool                  // the client is an idem.Client's, which does not follow a redirect to a GET
+	only      []string              // the ends of attempts, instead of those of all kinds
+	thorough  bool                  // every end there is
+	extra     []string              // ends of attempts that only this kind has
+	without   []string              // ends that it does not have
 
 	promises
 }
