@@ -31,7 +31,11 @@ func (s *Server) Control() http.Handler {
 			}
 		})
 	}
-	return local(http.NewCrossOriginProtection().Handler(mux))
+	own := http.NewCrossOriginProtection()
+	own.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sayNo(w, &refusedError{http.StatusForbidden, fmt.Errorf("mockserver: %s %s is not for pages of other sites", r.Method, r.URL.Path)})
+	}))
+	return local(own.Handler(mux))
 }
 
 // route is one call of the control API.

@@ -82,7 +82,9 @@
 // instead of a script's; one that is no fault is answered with 400 and what would
 // be right. Mock-Scope names a part of the server that has scripts, keys, log,
 // clock and ledger of its own, so that parallel tests share one server; the
-// network is shared, so that a scope knows no faults of the connection.
+// network is shared, so that a scope knows no faults of the connection. What an
+// HTTP stack sends again by itself is told from an attempt if the client gives
+// each attempt a Mock-Stamp of its own, any text.
 //
 // [Server.Control] serves the rest over HTTP, with a live page; the command
 // cmd/idem-mock is such a server by itself.

@@ -3,11 +3,9 @@ package mockserver
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -196,94 +194,5 @@ func TestKindIsChecked(t *testing.T) {
 		_, err := Start(Config{Kind: *kind})
 		require.ErrorContains(t, err, want)
 		assert.NotContains(t, err.Error(), "\n")
-	}
-}
-
-// The time of the first send that Azure asks for.
-func TestFirstSent(t *testing.T) {
-	in(t, Config{Contract: contract.Azure()}, func(t *testing.T, s *Server, c *http.Client) {
-		const id = "0f8fad5b-d9cb-469f-a165-70867728950"
-		post := func(key, at string) int {
-			headers := []string{"Repeatability-Request-Id: " + id + key}
-			if at != "" {
-				headers = append(headers, "Repeatability-First-Sent: "+at)
-			}
-			return send(t.Context(), c, http.MethodPost, s.URL+"/orders", "{}", headers...).Status
-		}
-		at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
-		now := at(0)
-		assert.Equal(t, 400, post("1", ""), "missing")
-		assert.Equal(t, 400, post("1", time.Now().Format(time.RFC3339)), "of another form")
-		assert.Equal(t, 412, post("1", at(time.Minute)), "in the future")
-		assert.Equal(t, 412, post("1", at(-6*time.Minute)), "too long ago")
-		assert.Empty(t, s.Effects(""))
-		assert.Equal(t, 201, post("1", now))
-		assert.Equal(t, 201, post("1", now))
-		assert.Len(t, s.Effects(""), 1)
-		time.Sleep(6 * time.Minute)
-		assert.Equal(t, 412, post("1", now), "no new request, though the key is forgotten")
-	})
-}
-
-// A body that is cut on the way is no other request.
-func TestCutBodyIsNotAltered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := New(t, Config{})
-		c, err := s.Dial(t.Context(), "tcp", "")
-		require.NoError(t, err)
-		_, err = io.WriteString(c, "POST /orders HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 12\r\n\r\n{\"am")
-		require.NoError(t, err)
-		synctest.Wait()
-		require.NoError(t, s.Restart())
-		_ = c.Close()
-		time.Sleep(time.Second)
-		require.Equal(t, 201, postOrder(t, s.Client(), s, "k", `{"amount":1}`).Status)
-		log := s.Requests("k")
-		require.Len(t, log, 2)
-		assert.Equal(t, `{"am`, string(log[0].Body), "as far as it came")
-		assert.Empty(t, log[0].Print)
-		assert.True(t, log[0].Left)
-		require.Equal(t, 201, postOrder(t, s.Client(), s, "k2", `{"amount":2}`).Status)
-		assert.NoError(t, s.Verify())
-	})
-}
-
-// Restart right after the start: for the race detector.
-func TestRestartAtOnce(t *testing.T) {
-	for range 50 {
-		s, err := Start(Config{Addr: "memory"})
-		require.NoError(t, err)
-		require.NoError(t, s.Restart())
-		require.Equal(t, 201, postOrder(t, s.Client(), s, "k", "{}").Status)
-		require.NoError(t, s.Close())
-	}
-}
-
-// A broken answer still tells the status of the answer at hand.
-func TestBrokenAnswersKeepTheirStatus(t *testing.T) {
-	long := strings.Repeat("x", 300)
-	for _, h2 := range []bool{false, true} {
-		for _, f := range []Fault{"badchunk@body", "lengths@head"} {
-			handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("X-Long", long)
-				w.WriteHeader(402)
-				_, _ = io.WriteString(w, strings.Repeat("no", 10000))
-			})
-			in(t, Config{HTTP2: h2, Handler: handler}, func(t *testing.T, s *Server, c *http.Client) {
-				s.On("POST /orders").Then("drop@stored", f)
-				require.Error(t, postOrder(t, c, s, "k", "{}").Err)
-				got := postOrder(t, c, s, "k", "{}")
-				if f == "lengths@head" && !h2 {
-					require.Error(t, got.Err)
-					return
-				}
-				assert.Equal(t, 402, got.Status, f)
-				assert.Equal(t, long, got.Header.Get("X-Long"))
-				assert.Equal(t, "true", got.Header.Get("Idempotent-Replayed"))
-				if f == "lengths@head" {
-					assert.Equal(t, strings.Repeat("no", 10000), got.Body)
-				}
-			})
-		}
 	}
 }

@@ -36,6 +36,9 @@ func (r *rig) tell() <-chan int {
 	assert.Equal(t, 201, r.post("order-altered", `{"amount":4}`))
 	time.Sleep(100 * time.Millisecond)
 	assert.Equal(t, 422, r.post("order-altered", `{"amount":5}`))
+	assert.Equal(t, 500, r.post("order-doubled", `{"amount":9}`, "Mock-Fault: 500@worked")) // not kept, though it worked
+	time.Sleep(100 * time.Millisecond)
+	assert.Equal(t, 201, r.post("order-doubled", `{"amount":9}`))
 	// net/http sends a keyed request again by itself when a pooled connection dies.
 	pooled := &http.Client{Transport: &http.Transport{}}
 	defer pooled.CloseIdleConnections()
@@ -56,23 +59,23 @@ func TestPage(t *testing.T) {
 	held := r.tell()
 
 	r.step(t, "the story appears as it happens", func(t *testing.T) {
-		r.until(`document.querySelectorAll('.row').length === 7`)
+		r.until(`document.querySelectorAll('.row').length === 8`)
 		for _, kind := range []string{"effect", "drop", "reset", "hold", "crash", "replay", "refusal", "resend", "fault"} {
 			r.until(`document.querySelector('#space .mark.` + kind + `') !== null`)
 		}
 		for _, answer := range []string{"fresh", "replayed", "busy", "mismatched", "injected", "none"} {
 			r.until(`document.querySelector('#space .bar.` + answer + `') !== null`)
 		}
-		for _, line := range []string{".wait", ".window", ".lease", ".early", ".resent"} {
+		for _, line := range []string{".wait", ".window", ".lease", ".early", ".resent", ".second"} {
 			r.until(`document.querySelector('#space ` + line + `') !== null`)
 		}
-		r.until(`+document.querySelector('#n-breaches').textContent >= 3`)
+		r.until(`+document.querySelector('#n-breaches').textContent >= 5`)
 		breaches := r.text("#breaches")
-		for _, kind := range []string{"early", "altered", "unfinished"} {
+		for _, kind := range []string{"doubled", "early", "altered", "unfinished"} {
 			assert.Contains(t, breaches, kind)
 		}
-		r.until(`document.querySelectorAll('.row.breach').length >= 3`)
-		assert.Equal(t, "7", r.text("#n-keys"))
+		r.until(`document.querySelectorAll('.row.breach').length >= 4`)
+		assert.Equal(t, "8", r.text("#n-keys"))
 		assert.Equal(t, "1", r.text("#n-resends"))
 	})
 	r.step(t, "pictures", func(t *testing.T) { r.pictures() })
@@ -95,7 +98,7 @@ func TestPage(t *testing.T) {
 		r.run(chromedp.KeyEvent(kb.Escape), chromedp.Focus(chromedp.CSS("#rows")))
 		r.until(`document.querySelector('#detail').hidden`)
 		eval[int](r, `atKey = null, atSeq = 0`)
-		for range 7 {
+		for range 8 {
 			r.run(chromedp.KeyEvent(kb.ArrowDown)) // the newest is the first
 		}
 		r.run(chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS("#go")))
@@ -107,6 +110,7 @@ func TestPage(t *testing.T) {
 		r.click("#release")
 		assert.Equal(t, 201, <-held)
 		r.until(`document.querySelector('#said').textContent === 'released 1'`)
+		r.until(`document.querySelector('#space [aria-label$="attempt 1: 201 fresh, met hang@claimed"]') !== null`)
 	})
 	r.step(t, "a script", func(t *testing.T) {
 		r.run(chromedp.SendKeys(chromedp.CSS("#then"), "reset@stord"))
@@ -140,7 +144,7 @@ func TestPage(t *testing.T) {
 		r.run(chromedp.Navigate(r.control + "/?scope=mine"))
 		r.until(`document.querySelectorAll('.row').length === 1`)
 		r.run(chromedp.Navigate(r.control + "/"))
-		r.until(`document.querySelectorAll('.row').length === 9`)
+		r.until(`document.querySelectorAll('.row').length === 10`)
 	})
 	r.step(t, "clean", func(t *testing.T) {
 		r.click("#clean")
@@ -211,12 +215,13 @@ func TestPageUnderLoad(t *testing.T) {
 
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	eval[int](r, `window.gaps = []; let was = performance.now(); (function f() { const n = performance.now(); gaps.push(n - was); was = n; requestAnimationFrame(f); })(); 0`)
+	eval[int](r, `window.costs = []; const plain = draw; draw = () => { const t = performance.now(); plain(); costs.push(performance.now() - t); }; 0`)
 	for range 200 {
 		<-tick.C
 		send(t, c, r.api+"/orders", "{}", "Idempotency-Key: busy")
 	}
 	r.until(`document.querySelector('#n-requests').textContent === '1200'`)
-	late := eval[int](r, `gaps.filter(g => g > 250).length`)
-	assert.LessOrEqual(t, late, 3, "frames that came more than a quarter of a second after the last")
+	slow := eval[float64](r, `costs.sort((a, b) => a - b)[Math.floor(costs.length * 0.95)]`)
+	assert.Less(t, slow, 100.0, "milliseconds, while a hundred requests a second arrive")
+	t.Logf("of %d pictures 95 %% took less than %.1f ms", eval[int](r, `costs.length`), slow)
 }
