@@ -69,3 +69,26 @@ func TestMockScope(t *testing.T) {
 		assert.Empty(t, s.doc().Scopes)
 	})
 }
+
+// A scope ends with its server, and by a clean start, whatever it holds.
+func TestMockScopeEnds(t *testing.T) {
+	for name, end := range map[string]func(*Server){
+		"close": func(s *Server) { assert.NoError(t, s.Close()) },
+		"scope": func(s *Server) { assert.Equal(t, 204, control(t, s, "DELETE /?scope=a", "", nil)) },
+		"clean": func(s *Server) { s.clean() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, Config{}, func(t *testing.T, s *Server, c *http.Client) {
+				held := make(chan error, 1)
+				go func() { held <- postOrder(t, c, s, "k", "{}", "Mock-Scope: a", "Mock-Fault: hang@worked").Err }()
+				require.Equal(t, 200, control(t, s, "GET /await?scope=a&key=k&point=worked", "", nil))
+				end(s)
+				require.Error(t, <-held)
+				if name != "close" {
+					assert.Empty(t, s.doc().Scopes)
+					assert.JSONEq(t, `{"id":"1"}`, postOrder(t, c, s, "k", "{}", "Mock-Scope: a").Body, "a new one of that name")
+				}
+			})
+		})
+	}
+}

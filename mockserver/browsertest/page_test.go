@@ -213,6 +213,16 @@ func TestPageUnderLoad(t *testing.T) {
 	assert.Less(t, nodes, 40, "only what is in sight is in the document")
 	t.Logf("a picture of 1,000 keys takes %.1f ms", cost)
 
+	crowd := eval[float64](r, `(() => {
+		const known = [...requests.values()][0];
+		for (let i = 0; i < 5000; i++) learn({ ...known, key: 'crowd', seq: 1e6 + i, attempt: i + 1, start: new Date(Date.parse(known.start) + i).toISOString() });
+		const t = performance.now(); for (let i = 0; i < 5; i++) draw(); return (performance.now() - t) / 5;
+	})()`)
+	assert.Less(t, crowd, 100.0, "milliseconds for a picture with 5,000 requests in one row")
+	t.Logf("with 5,000 requests in one row it takes %.1f ms", crowd)
+	r.run(chromedp.Navigate(r.control + "/"))
+	r.until(`document.querySelector('#n-requests').textContent === '1000'`)
+
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	eval[int](r, `window.costs = []; const plain = draw; draw = () => { const t = performance.now(); plain(); costs.push(performance.now() - t); }; 0`)
