@@ -629,7 +629,7 @@ func FuzzDecide(f *testing.F) {
 	contracts := fuzzContracts()
 	f.Fuzz(func(t *testing.T, kind, howRaw uint8, status int, meansRaw, adviceRaw, replayRaw, which uint8, attempt, limit int, asked string, bound, left, window, most int64, draw float64) {
 		if !(draw >= 0 && draw < 1) || most < 0 || status < 100 || status > 599 {
-			t.Skip()
+			t.Skip("not what decide can be given")
 		}
 		c := contracts[int(which)%len(contracts)]
 		h := freshHistory(requestKinds[int(kind)%3])

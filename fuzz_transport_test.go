@@ -88,7 +88,7 @@ func FuzzTransport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, ok := readPlan(data)
 		if !ok {
-			t.Skip()
+			t.Skip("too short for a plan")
 		}
 		synctest.Test(t, func(t *testing.T) { p.run(t) })
 	})

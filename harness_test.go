@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -42,7 +41,7 @@ type server struct {
 	mu      sync.Mutex
 	hits    []hit
 	effects map[string]int // by key; "" for requests without one
-	conns   int
+
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -382,5 +381,3 @@ func (b *countedBody) closed() int {
 
 // since is a time for keys whose past does not matter.
 func since() time.Time { return time.Now().Add(-time.Minute) }
-
-var _ = fmt.Sprint

@@ -35,7 +35,7 @@ func (k kind) faults() []mockserver.Fault {
 		"drop@claimed", "reset@claimed", "freeze@claimed", "delay@claimed for=40ms", "crash@claimed", "503@claimed",
 		"drop@worked", "reset@worked", "freeze@worked", "503@worked", "crash@worked",
 		"drop@stored", "reset@stored", "freeze@stored", "hang@stored", "502@stored", "500@stored", "crash@stored",
-		"drop@head", "reset@head", "cut@head after=9", "cut@head end=reset after=20", "malformed@head", "503@head",
+		"drop@head", "reset@head", "cut@head after=9", "cut@head end=reset after=20", "malformed@head", "lengths@head", "badchunk@body", "503@head",
 		"drop@body", "reset@body", "cut@body after=3", "cut@body after=9 end=reset", "freeze@body",
 		"dribble@body size=16 every=2ms",
 		"reset@received send=1; drop@stored send=2", "drop@stored send=1; 503@received send=2",

@@ -40,6 +40,9 @@ func start(t *testing.T, args ...string) *rig {
 			break
 		}
 	}
+	if browser == "" && os.Getenv("CI") != "" {
+		t.Fatal("no Chromium in the PATH: .ci/services installs it")
+	}
 	if browser == "" {
 		t.Skip("no Chromium in the PATH")
 	}
