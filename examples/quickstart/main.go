@@ -28,7 +28,7 @@ func main() {
 	url := flag.String("url", "", "base URL of a server to ask instead of one that is started here")
 	flag.Parse()
 	log.SetFlags(0)
-	if err := run(context.Background(), os.Stdout, *url); err != nil {
+	if err := run(context.Background(), os.Stdout, *url, mockserver.Config{}); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -45,11 +45,13 @@ func faults() []mockserver.Fault {
 	}
 }
 
-func run(ctx context.Context, out io.Writer, url string) error {
+var errNotOnce = errors.New("quickstart: the order with an Intent did not have exactly one effect")
+
+func run(ctx context.Context, out io.Writer, url string, config mockserver.Config) error {
 	p := printer{out: out, start: time.Now()}
 	base := http.DefaultTransport
 	if url == "" {
-		server, err := mockserver.Start(mockserver.Config{})
+		server, err := mockserver.Start(config)
 		if err != nil {
 			return err
 		}
@@ -73,7 +75,7 @@ func run(ctx context.Context, out io.Writer, url string) error {
 	}
 	p.effects("")
 	if p.server != nil && once != 1 {
-		return errors.New("quickstart: the order with an Intent did not have exactly one effect")
+		return errNotOnce
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/idem-go/idem/contract"
 	"github.com/idem-go/idem/mockserver"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,7 +12,7 @@ import (
 
 func TestQuickstart(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, ""))
+	require.NoError(t, run(t.Context(), &out, "", mockserver.Config{}))
 	story := out.String()
 	t.Log(story)
 	assert.Contains(t, story, "6 attempts, 6 sends, replayed, outcome: answered")
@@ -24,13 +25,13 @@ func TestQuickstartAgainstAnotherServer(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, server.URL))
+	require.NoError(t, run(t.Context(), &out, server.URL, mockserver.Config{}))
 	assert.Contains(t, out.String(), "1 attempts, 1 sends")
 }
 
-// A server that does not keep the contract does the work again.
+// A server that ignores keys does the work again, and the program says so.
 func TestQuickstartTellsTheTruth(t *testing.T) {
 	var out bytes.Buffer
-	p := printer{out: &out, server: mockserver.New(t, mockserver.Config{})}
-	assert.Zero(t, p.effects("no such key"))
+	ignoresKeys := mockserver.Config{Contract: contract.Contract{Methods: []string{}}}
+	require.ErrorIs(t, run(t.Context(), &out, "", ignoresKeys), errNotOnce)
 }
