@@ -394,6 +394,7 @@ func TestCase_CONN_11(t *testing.T) {
 		transport.MaxBody = 1 // a shorter body is kept, and GetBody not asked again
 		_, err = transport.RoundTrip(req)
 		require.ErrorIs(t, err, errStale, "the cause is surfaced")
+		synctest.Wait() // until the server knows that the client has left
 		for _, r := range s.Requests("") {
 			if !r.Left {
 				assert.Equal(t, "{}", string(r.Body), "nothing empty was sent")
