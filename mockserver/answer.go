@@ -199,6 +199,9 @@ func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := http.NewResponseController(w.x.w).Hijack()
 	if err == nil {
 		w.x.cut = true
+		if w.x.conn != nil {
+			w.x.conn.phase.Store(upgraded)
+		}
 	}
 	return c, rw, err
 }

@@ -247,6 +247,40 @@ func TestWindowAndLease(t *testing.T) {
 	})
 }
 
+// An effect and the stored answer are one: Restart comes before both or after.
+func TestRestartIsNoTornWrite(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		working, goOn := make(chan struct{}, 1), make(chan struct{})
+		s := New(t, Config{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !before {
+				Did(r.Context(), "order", nil)
+			}
+			working <- struct{}{}
+			<-goOn
+			Did(r.Context(), "event", nil)
+			w.WriteHeader(http.StatusCreated)
+		})})
+		got := make(chan error, 1)
+		go func() { got <- postOrder(t, s.Client(), s, "k", "{}").Err }()
+		<-working
+		require.NoError(t, s.Restart())
+		require.Error(t, <-got)
+		close(goOn)
+		require.NoError(t, s.until(t.Context().Done(), func() bool { return s.active == 0 }))
+
+		if before {
+			assert.Empty(t, s.Effects(""), "the process is gone: what it goes on to do is not done")
+			assert.Equal(t, 409, postOrder(t, s.Client(), s, "k", "{}").Status)
+			continue
+		}
+		assert.Len(t, s.Effects(""), 2)
+		again := postOrder(t, s.Client(), s, "k", "{}")
+		assert.Equal(t, 201, again.Status)
+		assert.Equal(t, "true", again.Header.Get("Idempotent-Replayed"))
+		assert.Len(t, s.Effects(""), 2)
+	}
+}
+
 func TestForgetAndRestart(t *testing.T) {
 	for _, addr := range []string{"memory", "127.0.0.1:0"} {
 		s := New(t, Config{Addr: addr})

@@ -3,7 +3,9 @@ package mockserver
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -23,8 +25,11 @@ type conn struct {
 	state    *tls.ConnectionState // nil without TLS
 	requests atomic.Int32
 	mode     atomic.Uint32
-	wmu      sync.Mutex // one write at a time, whole frames
-	frames   *frames    // nil unless it may carry HTTP/2
+	phase    atomic.Uint32 // of HTTP/1
+	refused  atomic.Int32  // the status of http.Server's own answer to a head; zero: none
+	gone     atomic.Bool   // the client has ended the connection
+	wmu      sync.Mutex    // one write at a time, whole frames
+	frames   *frames       // nil unless it may carry HTTP/2
 	once     sync.Once
 	closed   chan struct{}
 }
@@ -45,6 +50,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	for {
 		n, err := c.read(p)
 		switch c.mode.Load() {
+		case open:
+			c.observe(n, err)
 		case ended:
 			if err == nil {
 				continue
@@ -56,6 +63,20 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, err
 	}
 }
+
+// observe sees the first byte of a request, and the client's end of the
+// connection.
+func (c *conn) observe(n int, err error) {
+	if n > 0 && !c.h2() && c.phase.CompareAndSwap(idle, heading) {
+		c.s.beginHead(c, 0)
+	}
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && c.isOpen() {
+		c.gone.Store(true)
+	}
+}
+
+// h2 reports whether HTTP/2 runs on the connection.
+func (c *conn) h2() bool { return c.frames != nil && c.frames.on() }
 
 func (c *conn) read(p []byte) (int, error) {
 	if c.frames == nil {
@@ -70,10 +91,13 @@ func (c *conn) Write(p []byte) (int, error) {
 	if c.mode.Load() != open {
 		return len(p), nil
 	}
-	if c.frames == nil || !c.frames.on() {
-		return c.Conn.Write(p)
+	if c.h2() {
+		return c.frames.write(c.Conn, p)
 	}
-	return c.frames.write(c.Conn, p)
+	if c.phase.Load() == heading && !c.gone.Load() {
+		c.refused.CompareAndSwap(0, int32(refusedBy(p))) //nolint:gosec // a status
+	}
+	return c.Conn.Write(p)
 }
 
 // Close ends the connection for good.
@@ -196,7 +220,7 @@ func (c *conn) awaitFirst() {
 	b := make([]byte, 4096)
 	for {
 		_, err := c.read(b)
-		if err != nil || c.frames == nil || !c.frames.on() || c.frames.complete {
+		if err != nil || !c.h2() || c.frames.complete {
 			return
 		}
 	}

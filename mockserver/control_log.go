@@ -107,7 +107,7 @@ func (s *Server) serveRequests(w http.ResponseWriter, r *http.Request) error {
 	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
 	list := []requestDoc{}
 	for _, rec := range s.Requests(r.URL.Query().Get("key")) {
-		if rec.Seq > after {
+		if rec.Seq > after || rec.Seq == 0 {
 			list = append(list, rec.doc())
 		}
 	}

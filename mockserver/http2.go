@@ -35,14 +35,16 @@ const (
 // streams that a fault has ended. A connection that does not begin with the
 // preface of HTTP/2 passes as it is.
 type frames struct {
+	c        *conn
 	proto    atomic.Uint32 // unknown, http1, http2
 	in, out  []byte        // read but not yet whole; whole but not yet taken
+	begun    uint32        // the newest stream, of which there may be only a part of a frame
 	last     uint32        // the newest stream
 	opening  bool          // the header block being read opens a stream
 	complete bool          // a request was read whole
 	settled  chan struct{} // closed when the client has confirmed our settings
 
-	// The rest is guarded by conn.wmu.
+	// The rest is guarded by c.wmu.
 	cond  *sync.Cond
 	wbuf  []byte          // written but not yet whole
 	muted map[uint32]bool // streams that a fault has ended
@@ -55,9 +57,9 @@ const (
 	http2
 )
 
-func newFrames(mu *sync.Mutex) *frames {
+func newFrames(c *conn) *frames {
 	return &frames{
-		settled: make(chan struct{}), cond: sync.NewCond(mu),
+		c: c, settled: make(chan struct{}), cond: sync.NewCond(&c.wmu),
 		muted: map[uint32]bool{}, sent: map[uint32]int{},
 	}
 }
@@ -102,7 +104,14 @@ func (f *frames) take() {
 		f.out, f.in = append(f.out, f.in...), nil
 		return
 	}
-	for len(f.in) >= 9 && len(f.in) >= 9+length(f.in) {
+	for len(f.in) >= 9 {
+		if id := streamOf(f.in); f.in[3] == headersFrame && id > f.begun {
+			f.begun = id
+			f.c.s.beginHead(f.c, id)
+		}
+		if len(f.in) < 9+length(f.in) {
+			return
+		}
 		fr := f.in[:9+length(f.in)]
 		f.in = f.in[len(fr):]
 		f.out = append(f.out, f.inbound(fr)...)
@@ -168,6 +177,7 @@ func (f *frames) write(c net.Conn, p []byte) (int, error) {
 		}
 		if (kind == headersFrame || kind == data) && fr[4]&endStream != 0 || kind == rstFrame {
 			delete(f.sent, id)
+			f.c.s.endHead(headID{f.c, id}, 0, false)
 		}
 	}
 	f.cond.Broadcast()

@@ -164,7 +164,7 @@ func FuzzFrames(f *testing.F) {
 		if piece < 1 {
 			return
 		}
-		fr := newFrames(&sync.Mutex{})
+		fr := newFrames(&conn{s: &Server{heads: map[headID]head{}}})
 		var got []byte
 		for rest := sent; len(rest) > 0; {
 			n := min(piece, len(rest))

@@ -19,7 +19,9 @@ type Effect struct {
 
 // Did records an effect of the request that ctx belongs to. A handler calls it
 // where the work is done, once for each effect; the same handler may run outside
-// a mock server, where Did does nothing. The value is kept as it is.
+// a mock server, where Did does nothing. The value is kept as it is. The first
+// effect commits: if the server's process ends before it, nothing is recorded;
+// if it ends after it, the handler's answer is stored all the same.
 func Did(ctx context.Context, name string, value any) {
 	x, ok := ctx.Value(lifeKey{}).(*life)
 	if !ok {
@@ -31,6 +33,10 @@ func Did(ctx context.Context, name string, value any) {
 	if x.start != s.starts {
 		return // the ledger of its time was thrown away
 	}
+	if x.dead() && !x.committed {
+		return
+	}
+	x.committed = true
 	s.count(scope{x.rec.Caller, x.rec.Key}, 0, 1)
 	s.effects = append(s.effects, Effect{
 		Seq: len(s.effects) + 1, Request: x.rec.Seq, Caller: x.rec.Caller, Key: x.rec.Key,

@@ -15,21 +15,22 @@ import (
 // life is one request on its way through the server: received, claimed, worked,
 // stored, answered. The faults of its step are met on the way.
 type life struct {
-	s      *Server
-	w      http.ResponseWriter // nil for a copy
-	r      *http.Request
-	rec    *Request // in the log; guarded by s.mu
-	step   *step
-	conn   *conn  // nil if it did not come over the server's own network
-	stream uint32 // of HTTP/2; zero for HTTP/1
-	ctx    context.Context
-	end    <-chan struct{} // closed when the server's process ends: Close, Restart
-	start  int             // which clean start of the server it belongs to
-	cut    bool            // nobody can be answered any more
-	lost   *clause         // breaks the connection as soon as the answer is stored
-	out    *answer         // what is about to be written
-	claim  claimID         // which claim it is about; of a request with a key
-	print  string          // what makes it the same request as another under its key
+	s         *Server
+	w         http.ResponseWriter // nil for a copy
+	r         *http.Request
+	rec       *Request // in the log; guarded by s.mu
+	step      *step
+	conn      *conn  // nil if it did not come over the server's own network
+	stream    uint32 // of HTTP/2; zero for HTTP/1
+	ctx       context.Context
+	end       <-chan struct{} // closed when the server's process ends: Close, Restart
+	start     int             // which clean start of the server it belongs to
+	cut       bool            // nobody can be answered any more
+	lost      *clause         // breaks the connection as soon as the answer is stored
+	out       *answer         // what is about to be written
+	claim     claimID         // which claim it is about; of a request with a key
+	committed bool            // an effect is recorded; guarded by s.mu
+	print     string          // what makes it the same request as another under its key
 }
 
 type lifeKey struct{}
@@ -38,19 +39,28 @@ type lifeKey struct{}
 // foreign http.Server every fault that ends a connection is an
 // http.ErrAbortHandler, because nothing else is in a handler's power.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if name := r.Header.Get(scopeHeader); name != "" && s.parent == nil {
-		s.serveScope(name, w, r)
-		return
-	}
 	x := &life{s: s, w: w, r: r, ctx: r.Context()}
 	x.conn, _ = x.ctx.Value(connKey{}).(*conn)
 	if x.conn != nil {
 		r.TLS = x.conn.state
+		if x.conn.h2() {
+			id, _ := strconv.ParseUint(r.Header.Get(streamHeader), 10, 32)
+			x.stream = uint32(id)
+		}
+		x.conn.phase.CompareAndSwap(heading, serving)
+		defer x.conn.phase.CompareAndSwap(serving, idle)
 	}
-	if x.conn != nil && x.conn.frames != nil && x.conn.frames.on() {
-		id, _ := strconv.ParseUint(r.Header.Get(streamHeader), 10, 32)
-		x.stream = uint32(id)
+	h := s.takeHead(x.conn, x.stream)
+	if name := r.Header.Get(scopeHeader); name != "" {
+		s.serveScope(name, x, h)
+		return
 	}
+	x.serve(h)
+}
+
+// serve takes the request, whose head is whole, through the server.
+func (x *life) serve(h head) {
+	s, r := x.s, x.r
 	stamp, own := r.Header.Get(stampHeader), r.Header.Get(faultHeader)
 	for _, name := range []string{streamHeader, stampHeader, faultHeader, scopeHeader} {
 		r.Header.Del(name)
@@ -61,7 +71,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.under.Done()
-	x.rec, x.start = s.arrive(r, x.conn)
+	x.rec, x.start = s.arrive(r, h)
 	defer x.finish()
 	body, err := io.ReadAll(r.Body) // whole, or the kernel makes a RST of every close
 	x.step = s.number(r, x.rec, body, err == nil, stamp, own != "")
@@ -163,7 +173,9 @@ func (x *life) work(guarded bool) (a *answer, ok bool) {
 	r := x.r.WithContext(context.WithValue(x.ctx, lifeKey{}, x))
 	r.Header, r.Body = r.Header.Clone(), io.NopCloser(bytes.NewReader(x.rec.Body))
 	handler.ServeHTTP(rec, r)
-	if x.dead() {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	if x.dead() && !x.committed {
 		return nil, false
 	}
 	return rec.answer(), true

@@ -11,11 +11,13 @@ import (
 )
 
 // A Request is one request that reached the server, as it arrived. It is in the
-// log from the end of its head on, whether or not the client stays for the
-// answer. What [Server.Requests] returns are copies; their Header and Body are
-// shared and must not be changed. Times are those of the server's clock.
+// log from its first byte on, whether or not its head and its body come whole and
+// the client stays for the answer; without a whole head, Method and all that a
+// head tells is empty. What [Server.Requests] returns are copies; their Header and
+// Body are shared and must not be changed. Times are those of the server's clock.
+// What a fault at Dial takes has not reached the server.
 type Request struct {
-	Seq     int    // of all requests of the server, from 1
+	Seq     int    // of all requests of the server, from 1; zero: its head may still come whole
 	Attempt int    // of this caller's key, from 1; what net/http sends again is the same attempt
 	Send    int    // of this attempt, from 1; above 1, net/http has sent it again by itself
 	Copy    bool   // sent by the gateway of a copy or forward= fault, not by the client
@@ -37,8 +39,8 @@ type Request struct {
 	Answer Answer              // who answered
 	Status int                 // what was answered; zero: nothing, or not yet
 	Left   bool                // the client went away before the answer was written
-	Start  time.Time
-	End    time.Time // its answer was handed to the network, or it ended without; zero: not yet
+	Start  time.Time           // of its first byte
+	End    time.Time           // its answer was handed to the network, or it ended without; zero: not yet
 
 	ahead      time.Duration // of the server's clock when it came
 	met        []met
@@ -59,7 +61,7 @@ const (
 	Replayed   Answer = "replayed"   // the stored answer again
 	Busy       Answer = "busy"       // the first request with this key is in progress
 	Mismatched Answer = "mismatched" // the key came before with another request
-	Refused    Answer = "refused"    // the key is not one that the contract allows
+	Refused    Answer = "refused"    // the key is not one that the contract allows, or the head is not HTTP
 	Injected   Answer = "injected"   // from a scripted fault
 )
 
@@ -72,7 +74,8 @@ func (a Answer) String() string {
 }
 
 // Requests returns the requests with this key in the order of their arrival,
-// those of every caller; the empty key means all requests of the server.
+// those of every caller; the empty key means all requests of the server, at the
+// end those of which no whole head has come so far.
 func (s *Server) Requests(key string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,6 +86,9 @@ func (s *Server) Requests(key string) []Request {
 			c.Points = maps.Clone(r.Points)
 			list = append(list, c)
 		}
+	}
+	if key == "" {
+		list = append(list, s.headsUnderWay()...)
 	}
 	return list
 }
@@ -145,17 +151,12 @@ func (s *Server) notify() {
 
 // arrive puts a request into the log, as far as its head tells. start is the
 // clean start that the log began with.
-func (s *Server) arrive(r *http.Request, c *conn) (rec *Request, start int) {
+func (s *Server) arrive(r *http.Request, h head) (rec *Request, start int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec = &Request{
-		Seq: len(s.log) + 1, Scope: s.scope, Caller: credential(r.Header), Key: s.keyOf(r.Header, nil),
-		Proto: r.Proto, Method: r.Method, Host: r.Host, URL: r.URL.RequestURI(), Header: r.Header.Clone(),
-		Points: map[Point]time.Time{}, Start: s.now(), ahead: s.ahead,
-	}
-	if c != nil {
-		rec.Conn, rec.Reused = c.id, c.requests.Add(1) > 1
-	}
+	rec = h.request(s.ahead)
+	rec.Seq, rec.Scope, rec.Caller, rec.Key = len(s.log)+1, s.scope, credential(r.Header), s.keyOf(r.Header, nil)
+	rec.Proto, rec.Method, rec.Host, rec.URL, rec.Header = r.Proto, r.Method, r.Host, r.URL.RequestURI(), r.Header.Clone()
 	s.log = append(s.log, rec)
 	s.active++
 	s.notify()

@@ -41,7 +41,7 @@ func (s *Server) accept(l net.Listener) {
 func (s *Server) welcome(raw net.Conn) {
 	c := &conn{Conn: raw, raw: raw, s: s, closed: make(chan struct{})}
 	if s.http2 {
-		c.frames = newFrames(&c.wmu)
+		c.frames = newFrames(c)
 	}
 	if !s.addConn(c) {
 		_ = raw.Close()

@@ -55,17 +55,18 @@ func (s *Server) scoped(name string) (*Server, error) {
 }
 
 // serveScope serves a request of a scope.
-func (s *Server) serveScope(name string, w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveScope(name string, x *life, h head) {
 	if _, ok := s.begin(); !ok {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.under.Done()
 	sub, err := s.scoped(name)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		http.Error(x.w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	sub.ServeHTTP(w, r)
+	x.s = sub
+	x.serve(h)
 }
 
 // all returns the server and its scopes by name.
@@ -109,7 +110,7 @@ func (s *Server) empty() {
 	}
 	s.ahead, s.scripts, s.log, s.effects, s.holds, s.answers = 0, nil, nil, nil, nil, 0
 	s.connected, s.attempts = map[attemptPoint]bool{}, map[scope]int{}
-	s.tallies = map[scope]tally{}
+	s.tallies, s.heads = map[scope]tally{}, map[headID]head{}
 	s.stamps, s.sends = map[string]int{}, map[string]int{}
 	s.claims, s.beliefs = map[claimID]*claim{}, map[string]Belief{}
 }

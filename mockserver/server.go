@@ -97,7 +97,8 @@ type Server struct {
 	stamps   map[string]int // stamp: the number of its attempt
 	sends    map[string]int // stamp: how often it came
 	log      []*Request
-	active   int // requests whose life has not ended
+	heads    map[headID]head // of requests that have begun and are not in the log yet
+	active   int             // requests whose life has not ended
 	claims   map[claimID]*claim
 	answers  int // given by the key layer
 	effects  []Effect

@@ -52,23 +52,24 @@ func (s *Server) Close() error {
 // Restart is the death of the server's process and a new one in its place: what
 // is dialled meanwhile is refused, every connection is cut, requests that are
 // held or at work get no answer and their claims stay until the lease is over.
-// What is stored stays (see [Server.Forget]), and the address is the same.
+// What is stored stays (see [Server.Forget]), and so does the answer of a request
+// that has had an effect by then: a good server commits both together. One that
+// does not is made with "crash@worked". The address is the same.
 func (s *Server) Restart() error {
 	s.mu.Lock()
 	if s.closed.Err() != nil {
 		s.mu.Unlock()
 		return errClosed()
 	}
+	s.kill()
+	s.process, s.kill = context.WithCancel(s.closed)
+	s.holds = nil
 	if s.listener == nil { // a scope: its process ends, the network is not its own
-		s.kill()
-		s.process, s.kill = context.WithCancel(s.closed)
 		s.mu.Unlock()
 		return nil
 	}
 	_ = s.listener.Close()
-	s.kill()
 	conns := s.cutAll()
-	s.process, s.kill = context.WithCancel(s.closed)
 	l, err := s.listen(s.addr)
 	if err != nil {
 		s.mu.Unlock()
@@ -111,8 +112,17 @@ func (s *Server) addConn(c *conn) bool {
 
 func (s *Server) forgetConn(c *conn) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.conns, c)
+	var begun []headID
+	for id := range s.heads {
+		if id.c == c {
+			begun = append(begun, id)
+		}
+	}
+	s.mu.Unlock()
+	for _, id := range begun {
+		s.endHead(id, int(c.refused.Load()), c.gone.Load() && c.refused.Load() == 0)
+	}
 }
 
 // cutAll takes all connections out; the caller closes them. s.mu is held.

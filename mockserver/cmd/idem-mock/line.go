@@ -11,7 +11,11 @@ import (
 // line tells one request in one line.
 func line(r mockserver.Request) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s #%d %s %s", r.Start.Format("15:04:05.000"), r.Seq, r.Method, printable(r.URL))
+	what := r.Method + " " + printable(r.URL)
+	if r.Method == "" {
+		what = "no whole head"
+	}
+	fmt.Fprintf(&b, "%s #%d %s", r.Start.Format("15:04:05.000"), r.Seq, what)
 	if r.Scope != "" {
 		fmt.Fprintf(&b, " scope %s", printable(r.Scope))
 	}
