@@ -150,6 +150,22 @@ func (r *rig) click(selector string) {
 	r.run(chromedp.MouseClickXY(at[0], at[1]))
 }
 
+// open clicks a bar until its details are there: a busy machine may take so long
+// from the look to the click that the bar has moved away.
+func (r *rig) open(bar string) {
+	r.t.Helper()
+	for range 20 {
+		r.click(bar)
+		for range 20 {
+			if eval[bool](r, `document.querySelector('#go') !== null && !document.querySelector('#detail').hidden`) {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	require.Fail(r.t, "no click opens "+bar)
+}
+
 // post makes an order on a connection of its own; "Name: value" are headers.
 func (r *rig) post(key, body string, headers ...string) int {
 	r.t.Helper()
