@@ -33,12 +33,7 @@ type source struct {
 	refs      atomic.Int32 // open readers of original, and the call itself
 	closed    atomic.Bool  // original is
 
-	bytes bytes.Reader // kind inBytes: a snapshot, at the start
-	text  strings.Reader
-	spare struct { // for reading a snapshot without an allocation
-		bytes bytes.Reader
-		text  strings.Reader
-	}
+	held   held                          // kinds inBytes and inText
 	again  func() (io.ReadCloser, error) // kind inGetBody: the caller's GetBody …
 	shared bool                          // … gives the same reader each time
 	opened bool                          // it was given to a send
@@ -49,8 +44,8 @@ type source struct {
 
 	most int64 // what may be read into memory
 
-	hash   maphash.Hash // here, so that hashing allocates nothing
-	hashed bool         // sum is that of the whole body, under the hash's seed
+	seed   maphash.Seed
+	hashed bool // sum is that of the whole body, under seed
 	sum    uint64
 }
 
@@ -86,11 +81,15 @@ func (s *source) take(r *http.Request, most int64, snapshot bool) error {
 	inner := unwrapNopCloser(r.Body)
 	switch b := inner.(type) {
 	case *bytes.Reader:
-		s.kind, s.bytes, s.size = inBytes, *b, int64(b.Len())
+		rest := *b // reading moves it
+		_, _ = rest.WriteTo(&s.held)
+		s.inMemory(s.held.data)
 	case *bytes.Buffer:
 		s.inMemory(b.Bytes())
 	case *strings.Reader:
-		s.kind, s.text, s.size = inText, *b, int64(b.Len())
+		rest := *b
+		_, _ = rest.WriteTo(&s.held)
+		s.kind, s.size = inText, int64(len(s.held.text))
 	default:
 		switch {
 		case r.GetBody != nil && (!snapshot || r.ContentLength > most):
@@ -114,9 +113,18 @@ func (s *source) take(r *http.Request, most int64, snapshot bool) error {
 }
 
 func (s *source) inMemory(data []byte) {
-	s.kind, s.size = inBytes, int64(len(data))
-	s.bytes.Reset(data)
+	s.kind, s.held.data, s.size = inBytes, data, int64(len(data))
 }
+
+// held is what a reader in memory holds: bytes.Reader and strings.Reader write
+// it in one piece, and without a copy.
+type held struct {
+	data []byte
+	text string
+}
+
+func (h *held) Write(p []byte) (int, error)       { h.data = p; return len(p), nil }
+func (h *held) WriteString(s string) (int, error) { h.text = s; return len(s), nil }
 
 // asFile reads what can be read at an offset through sections.
 func (s *source) asFile(inner io.Reader, length int64) bool {
@@ -289,11 +297,9 @@ func (s *source) memory() io.ReadCloser {
 	case s.size == 0:
 		return http.NoBody
 	case s.kind == inText:
-		r := s.text
-		return io.NopCloser(&r)
+		return io.NopCloser(strings.NewReader(s.held.text))
 	default:
-		r := s.bytes
-		return io.NopCloser(&r)
+		return io.NopCloser(bytes.NewReader(s.held.data))
 	}
 }
 

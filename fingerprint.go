@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,7 +15,7 @@ import (
 // quick returns an in-process hash of method, URL and body. A body that can be
 // read only once does not count.
 func (s *source) quick(r *http.Request, seed maphash.Seed) (uint64, error) {
-	s.hash.SetSeed(seed)
+	s.seed = seed
 	sum, n, err := s.sumUp()
 	if s.kind == inGetBody && (err != nil || r.ContentLength > 0 && n != r.ContentLength) {
 		// This GetBody does not give the body that is there, as when a layer
@@ -27,13 +28,14 @@ func (s *source) quick(r *http.Request, seed maphash.Seed) (uint64, error) {
 		return 0, err
 	}
 	s.sum, s.size, s.hashed = sum, n, !s.once
-	s.hash.Reset()
+	var hash maphash.Hash
+	hash.SetSeed(seed)
 	for _, part := range identity(r) {
-		_, _ = s.hash.WriteString(part)
-		_ = s.hash.WriteByte(0)
+		_, _ = hash.WriteString(part)
+		_ = hash.WriteByte(0)
 	}
-	maphash.WriteComparable(&s.hash, sum)
-	return s.hash.Sum64(), nil
+	maphash.WriteComparable(&hash, sum)
+	return hash.Sum64(), nil
 }
 
 // fingerprint returns the same as a text that can be written down, or "" for a
@@ -65,11 +67,18 @@ func identity(r *http.Request) [6]string {
 // sumUp returns the hash and the length of the whole body, 0 if it can be read
 // only once.
 func (s *source) sumUp() (sum uint64, n int64, err error) {
-	s.hash.Reset()
-	if n, err = s.writeTo(&s.hash); err != nil {
+	switch s.kind {
+	case inBytes:
+		return maphash.Bytes(s.seed, s.held.data), s.size, nil
+	case inText:
+		return maphash.String(s.seed, s.held.text), s.size, nil
+	}
+	var hash maphash.Hash
+	hash.SetSeed(s.seed)
+	if n, err = s.writeTo(&hash); err != nil {
 		return 0, n, err
 	}
-	return s.hash.Sum64(), n, nil
+	return hash.Sum64(), n, nil
 }
 
 // writeTo writes the whole body without using it up; a body that can be read
@@ -78,11 +87,9 @@ func (s *source) sumUp() (sum uint64, n int64, err error) {
 func (s *source) writeTo(w io.Writer) (n int64, err error) {
 	switch s.kind {
 	case inBytes:
-		s.spare.bytes = s.bytes
-		return s.spare.bytes.WriteTo(w)
+		return io.Copy(w, bytes.NewReader(s.held.data))
 	case inText:
-		s.spare.text = s.text
-		return s.spare.text.WriteTo(w)
+		return io.Copy(w, strings.NewReader(s.held.text))
 	case inSections:
 		return io.Copy(w, io.NewSectionReader(s.at, s.from, s.size))
 	case inGetBody:
@@ -103,7 +110,7 @@ func (s *source) writeTo(w io.Writer) (n int64, err error) {
 func (s *source) watch(r io.Reader, closeIt func() error, a *attempt) *watched {
 	w := &watched{source: s, reader: r, close: closeIt, attempt: a}
 	if s.hashed {
-		w.hash.SetSeed(s.hash.Seed())
+		w.hash.SetSeed(s.seed)
 	}
 	a.opened(w)
 	return w
