@@ -28,6 +28,7 @@ type conn struct {
 	phase    atomic.Uint32 // of HTTP/1
 	refused  atomic.Int32  // the status of http.Server's own answer to a head; zero: none
 	gone     atomic.Bool   // the client has ended the connection
+	silent   bool          // what comes on it has not reached the server
 	wmu      sync.Mutex    // one write at a time, whole frames
 	frames   *frames       // nil unless it may carry HTTP/2
 	once     sync.Once

@@ -38,6 +38,9 @@ const (
 
 // beginHead notes the first byte of a request.
 func (s *Server) beginHead(c *conn, stream uint32) {
+	if c.silent {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heads[headID{c, stream}] = head{at: time.Now(), conn: c.id, reused: c.requests.Add(1) > 1}

@@ -159,3 +159,16 @@ func feed(t *testing.T, c net.Conn, b string) {
 	require.NoError(t, err)
 	synctest.Wait()
 }
+
+// What a fault at Dial takes has not reached the server, whatever runs on it.
+func TestDialFaultsAreNotLogged(t *testing.T) {
+	for _, h2 := range []bool{false, true} {
+		in(t, Config{HTTP2: h2}, func(t *testing.T, s *Server, c *http.Client) {
+			s.On("POST /orders").Then("drop@dial", "reset@dial")
+			for range 2 {
+				require.Error(t, postOrder(t, c, s, "k", "{}").Err)
+			}
+			assert.Empty(t, s.Requests(""))
+		})
+	}
+}

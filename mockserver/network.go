@@ -61,6 +61,7 @@ func (s *Server) welcome(raw net.Conn) {
 			_ = c.Close()
 			return
 		case "drop", "reset": // not before the first byte: net/http itself races with that
+			c.silent = true
 			c.awaitFirst()
 			if f.action == "reset" {
 				reset(raw)
