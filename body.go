@@ -227,6 +227,10 @@ func expectEOF(r io.Reader) error {
 	return io.ErrNoProgress
 }
 
+// small reports whether the body leaves with the head: net/http writes both in
+// pieces of 4 KiB.
+func (s *source) small() bool { return s.kind == noBody || s.inMem() && s.size <= 2<<10 }
+
 // inMem reports whether the body is in memory.
 func (s *source) inMem() bool { return s.kind == inBytes || s.kind == inText }
 

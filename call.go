@@ -20,15 +20,13 @@ type call struct {
 	transport *Transport
 	settings  *settings
 	original  *http.Request // the caller's; never written to
-	req       *http.Request // the frozen copy
+	req       http.Request  // the frozen copy
 	body      source
-	header    string    // canonical name of the key header; empty: the request has none
 	wire      string    // the key as it goes out
 	line      [1]string // the same, as a header has it; written once
 
 	in    *Intent // nil: the request is of no Intent
-	book  *ledger // the Intent's, or own
-	own   ledger
+	book  *ledger // the Intent's; else one of the call's own, or of the write that it was redirected from
 	about *ledger // whose outcome is reported: book, or that of the write a GET was redirected from
 	index int     // of the Intent's calls
 
@@ -40,6 +38,7 @@ type call struct {
 	ended   ended   // the last attempt
 	verdict verdict
 	resp    *http.Response  // to hand over
+	answer  memory          // its body, if it was read here
 	failed  *Error          // what the loop returned
 	layered context.Context // what the layers passed on: a child of the call, or the call
 	partial []byte          // of an answer that was cut
@@ -80,8 +79,6 @@ func (c *call) keyed() bool { return c.wire != "" }
 // Nothing is sent before it succeeds.
 func (c *call) begin() (err error) {
 	req := c.original
-	c.book = &c.own
-	c.about = c.book
 	c.index = 1
 	c.body.own(req)
 	if c.settings, err = c.transport.settings(); err != nil {
@@ -99,16 +96,22 @@ func (c *call) begin() (err error) {
 	if err := c.findKey(); err != nil {
 		return err
 	}
+	if c.book == nil {
+		c.book = new(ledger)
+	}
+	if c.about == nil {
+		c.about = c.book
+	}
 	if !keyInBody {
 		if err := c.takeBody(); err != nil {
 			return err
 		}
 	}
-	c.req = req.WithContext(c)
+	c.req = *req.WithContext(c)
 	c.req.Header = c.headers(req.Header, c.line[:])
 	if c.keyed() {
 		// A hop of a redirect is no other request than the one it comes from.
-		if err := c.in.bind(c.req, &c.body, c.attempts > 0, c.transport.Around != nil); err != nil {
+		if err := c.in.bind(&c.req, &c.body, c.attempts > 0, c.transport.Around != nil); err != nil {
 			return err
 		}
 	}
@@ -150,7 +153,7 @@ func (c *call) run() (*http.Response, error) {
 		next = around(next)
 	}
 	if next == nil {
-		return c.finish(c.loop(c.req))
+		return c.finish(c.loop(&c.req))
 	}
 	if !c.body.once && c.body.kind != noBody {
 		c.req.GetBody = c.body.reread
@@ -165,6 +168,12 @@ func (c *call) succeeded() bool { return succeeded(c.ended.status, c.ended.means
 // the Intent's bound request is told only where that is the request at hand.
 func (c *call) refuse(reason error) error {
 	defer c.release()
+	if c.about == nil { // it was refused before its key was looked for
+		c.about = new(ledger)
+		if in, has := IntentFromContext(c.Context); has && in.usable() == nil {
+			c.about = &in.book
+		}
+	}
 	c.verdict.reason = reason
 	e := c.failure()
 	switch {
@@ -193,7 +202,7 @@ func (c *call) finish(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Request = c.req
+	resp.Request = &c.req
 	return resp, nil
 }
 

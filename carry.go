@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/idem-go/idem/contract"
 )
 
 // checkURL refuses what no Base can send.
@@ -37,9 +34,6 @@ func (c *call) findKey() error {
 			return err
 		}
 	}
-	if k.Place == contract.InHeader {
-		c.header = textproto.CanonicalMIMEHeaderKey(k.Header)
-	}
 	previous := previousCall(req)
 	if !k.Keys(methodOf(req)) {
 		if has && k.Keys(strings.ToUpper(req.Method)) {
@@ -52,7 +46,10 @@ func (c *call) findKey() error {
 		case previous != nil && !isSafe(methodOf(req)):
 			c.continueFrom(previous)
 		case previous != nil:
-			c.about = previous.about // a GET that a write was redirected to is not its answer
+			c.attempts, c.sent = previous.attempts, previous.sent
+			if !previous.reads() {
+				c.about = previous.about // a GET that a write was redirected to is not its answer
+			}
 		}
 		return nil
 	}
@@ -86,7 +83,7 @@ func (c *call) findKey() error {
 		return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
 	}
 	c.line[0] = c.wire
-	if carried != "" && carried != c.wire && (c.header == "" || carried != in.Key()) {
+	if carried != "" && carried != c.wire && (c.settings.keyHeader == "" || carried != in.Key()) {
 		return ErrKeyConflict
 	}
 	return nil
@@ -97,6 +94,10 @@ func (c *call) use(in *Intent) {
 	c.in, c.book, c.about = in, &in.book, &in.book
 	c.index = in.nextCall()
 }
+
+// reads reports whether the call is about no write: it is not one, and does not
+// come from one.
+func (c *call) reads() bool { return isSafe(methodOf(c.original)) && c.about == c.book }
 
 // continueFrom makes a hop of a redirect go on with the attempts and the sends of
 // the call that was redirected: to its caller they are one request.
@@ -114,12 +115,12 @@ func (c *call) continueFrom(previous *call) {
 // whatever case; empty ones count as absent, and so does the nil UUID under an
 // Intent: both are what code generators send for a parameter that was left out.
 func (c *call) carried(underIntent bool) (string, error) {
-	if c.header == "" {
+	if c.settings.keyHeader == "" {
 		return c.keyInBody(underIntent)
 	}
 	found := ""
 	for name, values := range c.original.Header {
-		if !strings.EqualFold(name, c.header) {
+		if !strings.EqualFold(name, c.settings.keyHeader) {
 			continue
 		}
 		for _, v := range values {
@@ -163,12 +164,12 @@ func (c *call) keyInBody(underIntent bool) (string, error) {
 func (c *call) headers(from http.Header, line []string) http.Header {
 	h := make(http.Header, len(from)+1)
 	for name, values := range from {
-		if c.header == "" || !strings.EqualFold(name, c.header) {
+		if c.settings.keyHeader == "" || !strings.EqualFold(name, c.settings.keyHeader) {
 			h[name] = slices.Clip(values)
 		}
 	}
-	if c.keyed() && c.header != "" {
-		h[c.header] = line
+	if c.keyed() && c.settings.keyHeader != "" {
+		h[c.settings.keyHeader] = line
 	}
 	return h
 }

@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -55,9 +56,26 @@ type Intent struct {
 const namespace = "cf4e9cf3-0f6f-5ab3-ab9a-44981106f4ef"
 
 // Open mints an Intent with a new key: a UUID of version 4 from the
-// cryptographic source. It panics if that source fails, because a key that is
-// not random could be another caller's.
-func Open() *Intent { return &Intent{key: new(uuid.NewString())} }
+// cryptographic source. The program ends if that source fails, because a key that
+// is not random could be another caller's.
+func Open() *Intent {
+	together := &struct { // one allocation for both
+		Intent
+		key string
+	}{key: mint()}
+	together.Intent.key = &together.key
+	return &together.Intent
+}
+
+// mint does what uuid.NewString does, whatever source uuid.SetRand may have been
+// given, and with one allocation less.
+func mint() string {
+	var u uuid.UUID
+	_, _ = rand.Read(u[:])  // it cannot return an error
+	u[6] = u[6]&0x0f | 0x40 // version 4 (RFC 9562, 5.4)
+	u[8] = u[8]&0x3f | 0x80 // the variant of RFC 9562, 4.1
+	return u.String()
+}
 
 // Adopt makes an Intent of a key that was minted elsewhere. The key is taken
 // byte for byte. since is the earliest time at which it can have been sent: the

@@ -24,7 +24,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // throughLayers makes the call and brings what the layers return into form.
 func (c *call) throughLayers(next http.RoundTripper) (*http.Response, error) {
-	resp, err := next.RoundTrip(c.req)
+	resp, err := next.RoundTrip(&c.req)
 	switch {
 	case err != nil:
 		if resp != nil && resp.Body != nil {

@@ -116,9 +116,10 @@ func (c *call) once(req *http.Request) {
 	c.attempts++
 	c.book.begin(now)
 	a := c.newAttempt(req.Context(), now, windowEnd)
-	areq := c.req.WithContext(a.sends.trace(a, a))
+	a.req = *c.req.WithContext(a.sends.trace(a))
+	areq := &a.req
 	switch {
-	case req != c.req: // a layer's
+	case req != &c.req: // a layer's
 		areq.Header = c.headers(req.Header, []string{c.wire})
 	case c.attempts > c.firstNumber: // the last one's may still be in use, or changed by Base
 		areq.Header = c.headers(c.original.Header, []string{c.wire})
@@ -136,7 +137,7 @@ func (c *call) once(req *http.Request) {
 		v = c.decide(e)
 	}
 	if c.keyed() && (v.answer != settled || c.attempts > 1) {
-		c.in.remember(c.req, &c.body)
+		c.in.remember(&c.req, &c.body)
 	}
 	outcome := c.book.fold(sent, v.answer, e.status)
 	c.ended, c.verdict, c.resp = e, v, nil
@@ -166,7 +167,7 @@ func (c *call) tell(a Attempt) {
 		c.in.record(a)
 	}
 	if c.transport.OnAttempt != nil {
-		c.transport.OnAttempt(c.Context, a)
+		c.transport.OnAttempt(c.layered, a)
 	}
 }
 

@@ -68,27 +68,34 @@ func TestWindow_MarginOfLongAttempts(t *testing.T) {
 }
 
 // The attempt's clock starts anew when the request is written, also where the
-// body is in memory.
+// body is in memory; a small one is written with the head.
 func TestAttemptTimeout_StartsAnewWhenWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		in := idem.Open()
-		resp, err := (&idem.Transport{MaxAttempts: 1, Base: through(func(r *http.Request) (*http.Response, error) {
-			trace := httptrace.ContextClientTrace(r.Context())
-			trace.GotConn(httptrace.GotConnInfo{})
-			trace.WroteHeaders()
-			time.Sleep(20 * time.Second)
-			trace.WroteRequest(httptrace.WroteRequestInfo{})
-			select {
-			case <-time.After(20 * time.Second):
-				return fine(r, http.NoBody), nil
-			case <-r.Context().Done():
-				return nil, r.Context().Err()
-			}
-		})}).RoundTrip(postUnder(t, t.Context(), in, "http://api/", nil))
-		require.NoError(t, err)
-		resp.Body.Close()
-		assert.Equal(t, 40*time.Second, in.Attempts()[0].Duration)
-	})
+	for size, took := range map[int]time.Duration{
+		0: 40 * time.Second, 2 << 10: 40 * time.Second, 2<<10 + 1: 45 * time.Second, 1 << 20: 45 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			in := idem.Open()
+			resp, err := (&idem.Transport{MaxAttempts: 1, Base: through(func(r *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(r.Context())
+				trace.GotConn(httptrace.GotConnInfo{})
+				time.Sleep(20 * time.Second)
+				trace.WroteHeaders()
+				if trace.WroteRequest != nil {
+					time.Sleep(5 * time.Second)
+					trace.WroteRequest(httptrace.WroteRequestInfo{})
+				}
+				select {
+				case <-time.After(20 * time.Second):
+					return fine(r, http.NoBody), nil
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				}
+			})}).RoundTrip(postUnder(t, t.Context(), in, "http://api/", strings.NewReader(strings.Repeat("x", size))))
+			require.NoError(t, err, size)
+			resp.Body.Close()
+			assert.Equal(t, took, in.Attempts()[0].Duration, size)
+		})
+	}
 }
 
 // A stream that comes while the upload still goes on is not cut by the clock of

@@ -34,9 +34,9 @@ func bufferable(resp *http.Response, most int64) bool {
 	return contract.IsJSON(resp.Header)
 }
 
-// buffer reads the body into memory, to EOF, and puts the copy in its place. A
-// body of unknown length that turns out longer than most becomes a stream again.
-func buffer(resp *http.Response, most int64) ([]byte, error) {
+// buffer reads the body into memory, to EOF, and puts m in its place. A body of
+// unknown length that turns out longer than most becomes a stream again.
+func buffer(resp *http.Response, most int64, m *memory) ([]byte, error) {
 	var data []byte
 	var err error
 	if n := resp.ContentLength; n >= 0 {
@@ -60,7 +60,8 @@ func buffer(resp *http.Response, most int64) ([]byte, error) {
 		}
 	}
 	_ = resp.Body.Close()
-	resp.Body = &memory{*bytes.NewReader(data)}
+	m.Reset(data)
+	resp.Body = m
 	return data, err
 }
 

@@ -24,61 +24,71 @@ var errTooManySends = errors.New("idem: one attempt was sent 32 times over dead 
 // WroteHeaders when a whole head was written. It is safe for concurrent use; a
 // Base may call the hooks after the attempt has ended.
 type sends struct {
+	attempt *attempt
+
 	mu      sync.Mutex
-	traced  bool    // Base shows what it does
-	got     int     // connections that the request was handed to
-	written int     // heads written
-	pending bool    // handed to a connection, its head not seen written
-	sealed  bool    // the attempt has ended
-	owed    int     // heads counted at the end that may still be seen written
-	book    *ledger // is told of a send that was not counted
+	traced  bool // Base shows what it does
+	pending bool // handed to a connection, its head not seen written
+	sealed  bool // the attempt has ended
+	got     int  // connections that the request was handed to
+	written int  // heads written
+	owed    int  // heads counted at the end that may still be seen written
 	hooks   httptrace.ClientTrace
 }
 
-// trace returns ctx with the hooks, which end a when it sends too often.
-func (s *sends) trace(ctx context.Context, a *attempt) context.Context {
-	s.hooks = httptrace.ClientTrace{
-		GetConn: func(string) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.traced = true
-			if s.got >= maxSends {
-				a.cancel(errTooManySends)
-			}
-		},
-		GotConn: func(info httptrace.GotConnInfo) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.traced = true
-			s.got++
-			s.pending = true
-			if s.sealed {
-				s.owed++
-				s.book.late()
-			}
-			if s.got > maxSends {
-				a.cancel(errTooManySends)
-				if !isShared(info.Conn) {
-					_ = info.Conn.Close() // cancelling may come too late for what is handed out already
-				}
-			}
-		},
-		WroteHeaders: func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.traced, s.pending = true, false
-			s.written++
-			switch {
-			case s.sealed && s.owed > 0:
-				s.owed--
-			case s.sealed:
-				s.book.late()
-			}
-		},
-		WroteRequest: func(httptrace.WroteRequestInfo) { a.restart() },
+// trace returns ctx with the hooks, which end the attempt when it sends too often.
+func (s *sends) trace(ctx context.Context) context.Context {
+	s.hooks = httptrace.ClientTrace{GetConn: s.getConn, GotConn: s.gotConn, WroteHeaders: s.wroteHeaders}
+	if !s.attempt.call.body.small() {
+		s.hooks.WroteRequest = s.wroteRequest
 	}
 	return httptrace.WithClientTrace(ctx, &s.hooks)
 }
+
+func (s *sends) getConn(string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.traced = true
+	if s.got >= maxSends {
+		s.attempt.cancel(errTooManySends)
+	}
+}
+
+func (s *sends) gotConn(info httptrace.GotConnInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.traced = true
+	s.got++
+	s.pending = true
+	if s.sealed {
+		s.owed++
+		s.attempt.call.book.late()
+	}
+	if s.got > maxSends {
+		s.attempt.cancel(errTooManySends)
+		if !isShared(info.Conn) {
+			_ = info.Conn.Close() // cancelling may come too late for what is handed out already
+		}
+	}
+}
+
+func (s *sends) wroteHeaders() {
+	if s.attempt.call.body.small() {
+		s.attempt.restart() // the body left with the head
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.traced, s.pending = true, false
+	s.written++
+	switch {
+	case s.sealed && s.owed > 0:
+		s.owed--
+	case s.sealed:
+		s.attempt.call.book.late()
+	}
+}
+
+func (s *sends) wroteRequest(httptrace.WroteRequestInfo) { s.attempt.restart() }
 
 // isShared reports whether other requests are known to use the connection too.
 func isShared(conn net.Conn) bool {

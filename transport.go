@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/textproto"
 	"sync"
 	"time"
 
@@ -68,7 +69,8 @@ type Transport struct {
 	// of refusing the request: for clients that always make up a key.
 	IntentWins bool
 	// OnAttempt is told of each attempt when it has ended, before the wait for
-	// the next; nil: nobody is. It runs in the caller's goroutine.
+	// the next; nil: nobody is. It runs in the caller's goroutine, with the
+	// context that the Layers pass on.
 	OnAttempt func(context.Context, Attempt)
 
 	once     sync.Once
@@ -80,6 +82,7 @@ type Transport struct {
 type settings struct {
 	base           http.RoundTripper
 	contract       contract.Contract
+	keyHeader      string // canonical; empty: the contract puts the key elsewhere
 	maxAttempts    int
 	attemptTimeout time.Duration
 	backoff        Backoff
@@ -100,6 +103,9 @@ func (t *Transport) settings() (*settings, error) {
 			maxRetryAfter:  cmp.Or(t.MaxRetryAfter, time.Minute),
 			maxBody:        cmp.Or(t.MaxBody, defaultMax),
 			maxResponse:    cmp.Or(t.MaxResponse, defaultMax),
+		}
+		if t.resolved.contract.Place == contract.InHeader {
+			t.resolved.keyHeader = textproto.CanonicalMIMEHeaderKey(t.resolved.contract.Header)
 		}
 		if t.Backoff == nil {
 			t.resolved.backoff = Exponential(200*time.Millisecond, 10*time.Second)

@@ -22,6 +22,7 @@ type attempt struct {
 	call            *call
 	number          int
 	sends           sends
+	req             http.Request // what Base gets
 
 	mu      sync.Mutex
 	timer   *time.Timer // nil: no limit, or the caller's deadline comes first
@@ -50,7 +51,7 @@ func (c *call) newAttempt(parent context.Context, now, windowEnd time.Time) *att
 		a = new(attempt)
 	}
 	a.call, a.number, a.timeout, a.until = c, c.attempts, c.settings.attemptTimeout, windowEnd
-	a.sends.book = c.book
+	a.sends.attempt = a
 	a.Context, a.cancel = context.WithCancelCause(parent)
 	limit := a.limit(now)
 	deadline, ok := parent.Deadline()
@@ -278,7 +279,7 @@ func (a *attempt) judgeAnswer(resp *http.Response, e ended) (ended, verdict) {
 	whole := c.keyed() && bufferable(resp, c.settings.maxResponse)
 	if c.keyed() && k.Peeks(resp.StatusCode) {
 		if read = whole; whole {
-			data, cut = buffer(resp, c.settings.maxResponse)
+			data, cut = buffer(resp, c.settings.maxResponse, &c.answer)
 		} else {
 			data, cut = peek(resp)
 		}
@@ -292,7 +293,7 @@ func (a *attempt) judgeAnswer(resp *http.Response, e ended) (ended, verdict) {
 	e.advice = k.Advice(resp.StatusCode, resp.Header, data)
 	v := c.decide(e)
 	if !v.retry && whole && !read {
-		data, cut = buffer(resp, c.settings.maxResponse)
+		data, cut = buffer(resp, c.settings.maxResponse, &c.answer)
 	}
 	if cut != nil && !v.retry {
 		f := a.failed(cut, false)
