@@ -148,8 +148,8 @@ func (a *attempt) end(err error) {
 	})
 }
 
-// A body ends its attempt with its end, its error, or its Close. One that the
-// Transport hands over as a stream is ended with the call before that.
+// A body ends its attempt with an error of reading, or with its Close. That of one
+// which the Transport hands over as a stream is ended with the call, before that.
 type body struct {
 	io.ReadCloser
 
@@ -158,11 +158,7 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	switch err {
-	case nil:
-	case io.EOF:
-		b.attempt.end(nil)
-	default:
+	if err != nil && err != io.EOF {
 		b.attempt.end(err)
 	}
 	return n, err
