@@ -227,6 +227,15 @@ func expectEOF(r io.Reader) error {
 	return io.ErrNoProgress
 }
 
+// unchanged reports whether a body in memory is what it was when it was hashed.
+func (s *source) unchanged() bool {
+	if !s.hashed {
+		return true
+	}
+	sum, _, _ := s.sumUp()
+	return sum == s.sum
+}
+
 // small reports whether the body leaves with the head: net/http writes both in
 // pieces of 4 KiB.
 func (s *source) small() bool { return s.kind == noBody || s.inMem() && s.size <= 2<<10 }
@@ -244,10 +253,8 @@ func (s *source) open(first bool, a *attempt) (io.ReadCloser, error) {
 		if first && !s.buffered {
 			return s.original, nil
 		}
-		if s.hashed {
-			if sum, _, _ := s.sumUp(); sum != s.sum {
-				return nil, errBodyChanged
-			}
+		if !s.unchanged() {
+			return nil, errBodyChanged
 		}
 		return s.memory(), nil
 	case inSections:

@@ -22,8 +22,7 @@ type call struct {
 	original  *http.Request // the caller's; never written to
 	req       http.Request  // the frozen copy
 	body      source
-	wire      string    // the key as it goes out
-	line      [1]string // the same, as a header has it; written once
+	wire      string // the key as it goes out
 
 	in    *Intent // nil: the request is of no Intent
 	book  *ledger // the Intent's; else one of the call's own, or of the write that it was redirected from
@@ -42,8 +41,6 @@ type call struct {
 	failed  *Error          // what the loop returned
 	layered context.Context // what the layers passed on: a child of the call, or the call
 	partial []byte          // of an answer that was cut
-	waiting bool            // the loop is in a wait
-	seeded  bool            // the loop knows of the first attempt
 
 	running  bool // counted in book
 	finished bool
@@ -108,7 +105,8 @@ func (c *call) begin() (err error) {
 		}
 	}
 	c.req = *req.WithContext(c)
-	c.req.Header = c.headers(req.Header, c.line[:])
+	c.first.line[0] = c.wire
+	c.req.Header = c.headers(req.Header, c.first.line[:])
 	if c.keyed() {
 		// A hop of a redirect is no other request than the one it comes from.
 		if err := c.in.bind(&c.req, &c.body, c.attempts > 0, c.transport.Around != nil); err != nil {
@@ -141,7 +139,7 @@ func (c *call) run() (*http.Response, error) {
 	c.book.enter()
 	c.running = true
 	defer c.book.leave()
-	defer c.release()
+	defer c.end()
 	var next http.RoundTripper
 	if c.in != nil && c.in.around != nil {
 		next = c.in.around(roundTripper(c.loop))
@@ -223,6 +221,15 @@ func (c *call) result() Result {
 		Key: c.wire, Status: status, Replay: c.ended.replay,
 		Outcome: outcome, Attempts: c.attempts, Sends: c.sent,
 	}
+}
+
+// end leaves of a call whose answer does not settle the Intent what a State needs,
+// and gives back the caller's body.
+func (c *call) end() {
+	if c.keyed() {
+		c.in.forget(&c.body, c.verdict.answer == settled)
+	}
+	c.release()
 }
 
 // release gives back the caller's body.

@@ -82,7 +82,6 @@ func (c *call) findKey() error {
 	if c.wire, err = k.Wire(in.Key()); err != nil {
 		return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
 	}
-	c.line[0] = c.wire
 	if carried != "" && carried != c.wire && (c.settings.keyHeader == "" || carried != in.Key()) {
 		return ErrKeyConflict
 	}

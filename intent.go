@@ -42,10 +42,12 @@ type Intent struct {
 	children map[string]*Intent
 	calls    int
 	seed     maphash.Seed
-	bound    bool      // to a request with the hash quick
-	quick    uint64    // in-process hash of method, URL and body
-	sha      string    // fingerprint that can be written down; empty: not known
-	written  bool      // State was taken: keep sha up to date
+	bound    bool    // to a request with the hash quick
+	quick    uint64  // in-process hash of method, URL and body
+	sha      string  // fingerprint that can be written down; empty: not known
+	written  bool    // State was taken: keep sha up to date
+	asking   *source // of a call under way, from which sha can be made; nil: none, or it is known
+	request  *http.Request
 	saved    time.Time // the Since of the first State that was taken before the first send
 	attempts []Attempt
 	first    [1]Attempt // backs attempts: most Intents need one
@@ -341,6 +343,9 @@ func (in *Intent) bind(r *http.Request, body *source, hop, kept bool) error {
 		in.sha = sha
 	}
 	in.bound, in.quick = true, quick
+	if in.sha == "" && body.inMem() {
+		in.asking, in.request = body, r
+	}
 	return nil
 }
 
@@ -351,5 +356,26 @@ func (in *Intent) remember(r *http.Request, body *source) {
 	defer in.mu.Unlock()
 	if in.sha == "" {
 		in.sha, _ = body.fingerprint(r) // not readable again: the State stays unbound
+	}
+}
+
+// fingerprint is remember for a body in memory, which is not hashed before
+// somebody asks: few calls need it. in.mu is held.
+func (in *Intent) fingerprint() string {
+	if in.sha == "" && in.asking != nil && in.asking.unchanged() {
+		in.sha, _ = in.asking.fingerprint(in.request)
+	}
+	return in.sha
+}
+
+// forget lets go of the body of a call that ends.
+func (in *Intent) forget(body *source, settled bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !settled {
+		in.fingerprint()
+	}
+	if in.asking == body {
+		in.asking, in.request = nil, nil
 	}
 }

@@ -30,34 +30,63 @@ func (c *call) loop(req *http.Request) (*http.Response, error) {
 	return nil, c.failed
 }
 
-// repeat runs go-retryablehttp's loop, seeded with the attempt already made. The
-// loop waits, counts and repeats; it sees blanks in place of requests and
-// responses, so that it cannot read, drain, close or change any of ours, and a
-// client of its own, so that its giving up closes no connections.
+// repeat runs go-retryablehttp's loop, seeded with the attempt already made.
 func (c *call) repeat(req *http.Request) {
 	ctx, stop := c.untilDone()
 	defer stop()
-	loop := retryablehttp.Client{
-		HTTPClient: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
-			if c.seeded {
-				c.waiting = false
-				c.once(req)
-			}
-			c.seeded = true
-			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}}, nil
-		})},
-		RetryMax: c.settings.maxAttempts, // a guard: decide stops before
-		CheckRetry: func(context.Context, *http.Response, error) (bool, error) {
-			c.waiting = c.verdict.retry
-			return c.verdict.retry, nil
-		},
-		Backoff: func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return c.verdict.wait },
+	r := &repetition{call: c, req: req}
+	r.client.Transport = r
+	r.request = *(&http.Request{Method: http.MethodGet, URL: &r.url, Header: http.Header{}}).WithContext(ctx)
+	r.url = url.URL{Scheme: "http", Host: "attempt"}
+	r.blank.Request = &r.request
+	r.loop = retryablehttp.Client{
+		HTTPClient: &r.client,
+		RetryMax:   c.settings.maxAttempts, // a guard: decide stops before
+		CheckRetry: r.goOn,
+		Backoff:    r.wait,
 	}
-	blank := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: "attempt"}, Header: http.Header{}}
-	_, _ = loop.Do(&retryablehttp.Request{Request: blank.WithContext(ctx)}) //nolint:bodyclose // it is NoBody
-	if c.waiting {
+	_, _ = r.loop.Do(&r.blank) //nolint:bodyclose // it is NoBody
+	if r.waiting {
 		c.stop(c.done())
 	}
+}
+
+// A repetition is a loop of go-retryablehttp around a call. The loop waits,
+// counts and repeats; it sees blanks in place of requests and responses, so that
+// it cannot read, drain, close or change any of ours, and a client of its own, so
+// that its giving up closes no connections.
+type repetition struct {
+	call    *call
+	req     *http.Request // as the layers pass it on
+	seeded  bool          // the loop knows of the first attempt
+	waiting bool          // the loop is in a wait
+
+	// Together, because they are made together.
+	loop     retryablehttp.Client
+	client   http.Client
+	blank    retryablehttp.Request
+	request  http.Request
+	url      url.URL
+	response http.Response
+}
+
+func (r *repetition) RoundTrip(*http.Request) (*http.Response, error) {
+	if r.seeded {
+		r.waiting = false
+		r.call.once(r.req)
+	}
+	r.seeded = true
+	r.response = http.Response{StatusCode: http.StatusOK, Body: http.NoBody}
+	return &r.response, nil
+}
+
+func (r *repetition) goOn(context.Context, *http.Response, error) (bool, error) {
+	r.waiting = r.call.verdict.retry
+	return r.waiting, nil
+}
+
+func (r *repetition) wait(time.Duration, time.Duration, int, *http.Response) time.Duration {
+	return r.call.verdict.wait
 }
 
 // untilDone returns the context of the loop's waits: the caller's, which also
@@ -120,9 +149,9 @@ func (c *call) once(req *http.Request) {
 	areq := &a.req
 	switch {
 	case req != &c.req: // a layer's
-		areq.Header = c.headers(req.Header, []string{c.wire})
+		areq.Header = c.headers(req.Header, a.line[:])
 	case c.attempts > c.firstNumber: // the last one's may still be in use, or changed by Base
-		areq.Header = c.headers(c.original.Header, []string{c.wire})
+		areq.Header = c.headers(c.original.Header, a.line[:])
 	}
 	c.stampFirstSent(areq.Header)
 	// A connection on which an attempt ran out of time may be dead without a
@@ -136,7 +165,7 @@ func (c *call) once(req *http.Request) {
 	} else {
 		v = c.decide(e)
 	}
-	if c.keyed() && (v.answer != settled || c.attempts > 1) {
+	if c.keyed() && v.answer != settled && !c.body.inMem() {
 		c.in.remember(&c.req, &c.body)
 	}
 	outcome := c.book.fold(sent, v.answer, e.status)

@@ -32,7 +32,7 @@ func (in *Intent) State() State {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.written = true
-	s := State{Key: in.Key(), Since: in.since, Fingerprint: in.sha}
+	s := State{Key: in.Key(), Since: in.since, Fingerprint: in.fingerprint()}
 	in.book.mu.Lock()
 	defer in.book.mu.Unlock()
 	if in.book.settled {

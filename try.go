@@ -23,6 +23,7 @@ type attempt struct {
 	number          int
 	sends           sends
 	req             http.Request // what Base gets
+	line            [1]string    // the key as its header has it
 
 	mu      sync.Mutex
 	timer   *time.Timer // nil: no limit, or the caller's deadline comes first
@@ -52,6 +53,7 @@ func (c *call) newAttempt(parent context.Context, now, windowEnd time.Time) *att
 	}
 	a.call, a.number, a.timeout, a.until = c, c.attempts, c.settings.attemptTimeout, windowEnd
 	a.sends.attempt = a
+	a.line[0] = c.wire
 	a.Context, a.cancel = context.WithCancelCause(parent)
 	limit := a.limit(now)
 	deadline, ok := parent.Deadline()

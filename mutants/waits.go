@@ -52,12 +52,13 @@ func waits() []mutant {
 		{"loop.go", "return max(now.Sub(start), now.Round(0).Sub(start.Round(0)))", "return now.Sub(start)", "a key ages while the machine sleeps"},
 		{"loop.go", "if !windowEnd.IsZero() && !now.Before(windowEnd) {", "if false {", "no attempt starts after the window"},
 		{"loop.go", "!c.keyed() || window < 0", "!c.keyed()", "a window may have no end"},
-		{"loop.go", "if c.waiting {\n", "if false {\n", "a cancel during a wait ends the call as one"},
+		{"loop.go", "if r.waiting {\n", "if false {\n", "a cancel during a wait ends the call as one"},
 		{"try.go", "if callersIsSooner := ok && deadline.Sub(now) <= limit; limit > 0 && !callersIsSooner {", "if limit > 0 && (!ok || deadline.Sub(now) <= limit) {", "an attempt's timeout runs under a longer deadline"},
 		{"try.go", "if left := max(a.until.Sub(now), 1); d <= 0 || left < d {", "if left := max(a.until.Sub(now), 1); false && left < d {", "no attempt lasts past the window"},
 		{"try.go", "a.cancel(ErrExpired)\n\t\treturn", "", "an attempt at the window's end is told as expired"},
 		{"try.go", "if n > 0 {\n\t\ta.restart()", "if false {\n\t\ta.restart()", "a long upload is not cut"},
 		{"try.go", "a.clocked = false\n\t\ta.timer.Stop()", "a.timer.Stop()", "a stream is not cut"},
-		{"sends.go", "{ a.restart() },", "{ _ = a },", "the clock starts anew when the request is written"},
+		{"sends.go", "{ s.attempt.restart() }", "{}", "the clock starts anew when the request is written"},
+		{"sends.go", "if s.attempt.call.body.small() {", "if false {", "the same, where it is written with the head"},
 	}
 }
