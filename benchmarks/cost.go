@@ -38,7 +38,7 @@ func stubCases() []measure.Case {
 	}
 	for _, p := range peers.Of("A") {
 		switch {
-		case p.Keys == peers.OwnKey:
+		case p.Keys == peers.OwnKey && p.Takes("B"):
 			add(p, keyGiven, readyKey)
 		case p.Name == peers.Bare || p.Name == peers.BareTimeout:
 			add(p, noKey, "")

@@ -47,14 +47,16 @@ func goalTable(goals []goal) *draw.Table {
 	return t
 }
 
-// ratioGoal wants no more than most times the processor time of base.
+// A ratioGoal wants no more than most times the processor time of base. Where
+// nobody waits for anybody, over a stub, the same goes for the time that passed.
 func ratioGoal(number, what string, c measure.Costs, name, base, baseText string, most float64) goal {
 	got, spread := c.Ratio(name, base, measure.CPU)
 	wall, _ := c.Ratio(name, base, measure.Wall)
 	floor, _ := c.Ratio(peers.Floor, base, measure.CPU)
+	within := func(v float64) bool { return math.Round(v*100) <= math.Round(most*100) }
 	return goal{
 		number: number, wanted: fmt.Sprintf("%s: at most %.2f × %s", what, most, baseText),
-		measured: fmt.Sprintf("%.2f ±%.0f%% (wall %.2f)", got, 100*spread, wall), met: got <= most, floor: ratio(floor),
+		measured: fmt.Sprintf("%.2f ±%.0f%% (wall %.2f)", got, 100*spread, wall), met: within(got) && (within(wall) || strings.HasPrefix(what, loopback)), floor: ratio(floor),
 	}
 }
 
@@ -73,8 +75,10 @@ func (r *results) stubGoals() []goal {
 	}
 }
 
+const loopback = "loopback, "
+
 func loopbackGoals(who string, c measure.Costs) []goal {
-	what := "loopback, " + who
+	what := loopback + who
 	return []goal{
 		ratioGoal("2", what, c, peers.Idem, peers.BareTimeout, "bare with Timeout", 1.03),
 		ratioGoal("2", what, c, peers.Idem, peers.Bare, "bare", 1.10),
@@ -137,7 +141,7 @@ func (r *results) chaosGoals() []goal {
 		label, _, _ := strings.Cut(name, ",")
 		list = append(list,
 			goal{"6", label + ": 0 doubled, 0 lost, 0 unknown, 0 wrong", fmt.Sprintf("%d, %d, %d, %d of %d", us.Doubled, us.Lost, us.Unknown, us.Wrong, us.Orders), us.bad() == 0, fmt.Sprintf("%s: %d, %d, %d, %d", best.client, best.Doubled, best.Lost, best.Unknown, best.Wrong)},
-			goal{"6", label + ": no more attempts per order than the best peer", fmt.Sprintf("%.2f", us.perOrder()), us.perOrder() <= best.perOrder()+0.005, fmt.Sprintf("%s: %.2f, with %d bad", best.client, best.perOrder(), best.bad())},
+			goal{"6", label + ": no more attempts per order than the best peer", fmt.Sprintf("%.2f, of them %.2f answered with 409", us.perOrder(), float64(us.Busy)/float64(us.Orders)), us.perOrder() <= best.perOrder()+0.005, fmt.Sprintf("%s: %.2f, with %d bad", best.client, best.perOrder(), best.bad())},
 		)
 	}
 	return list
@@ -169,7 +173,7 @@ func (r *results) flatGoals() []goal {
 	atLast, _ := last.Ratio(peers.Idem, peers.Bare, measure.CPU)
 	grown := last.Median(peers.Idem, measure.Allocs) - first.Median(peers.Idem, measure.Allocs)
 	early, late := r.intents[0], r.intents[len(r.intents)-1]
-	rate := measure.Median(r.mock)
+	rate := measure.Median(r.mocks(perSecond))
 	return []goal{
 		{"7", fmt.Sprintf("as many × bare for %d calls at once as for one, and as many allocations", r.levels[len(r.levels)-1]), fmt.Sprintf("%.2f and %.2f, %+.0f allocations", atLast, atFirst, grown), atLast <= most*atFirst && grown < 1, ""},
 		{"7", fmt.Sprintf("the same cost to Intent number %d as at first, nothing left of each", late.to), fmt.Sprintf("%.0f and %.0f ns of CPU, %+.1f allocations, %.1f B left", late.CPU, early.CPU, late.Allocs-early.Allocs, r.left), late.CPU <= most*early.CPU && late.Allocs < early.Allocs+1 && r.left < 1, ""},

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 func tinySizes() sizes {
 	return sizes{
 		rounds: 2, each: time.Millisecond, body: 2 * mib, slow: 1, waiting: 100, wait: time.Second, orders: 80,
-		levels: []int{1, 10}, calls: 100, intents: 1000, mock: 100,
+		levels: []int{1, 10}, calls: 100, opened: 1000, requests: 100,
 	}
 }
 

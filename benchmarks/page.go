@@ -29,7 +29,7 @@ func (r *results) page() (string, error) {
 	var b strings.Builder
 	err = page.Execute(&b, map[string]any{
 		"Machine": r.machine, "Goals": goalTable(r.goals()).String(), "Parts": byLetter,
-		"Rounds": r.rounds, "Each": r.each, "Slow": r.slow,
+		"Attempts": attempts, "Rounds": r.rounds, "Each": r.each, "Slow": r.slow,
 	})
 	return b.String(), err
 }

@@ -12,30 +12,30 @@ import (
 
 // sizes say how long a run is.
 type sizes struct {
-	rounds  int           // of A, B and C
-	each    time.Duration // of one measurement there
-	body    int64         // of D
-	slow    int           // rounds of E and G
-	waiting int           // calls of E
-	wait    time.Duration // of each
-	orders  int           // of F; a quarter with a key each, an eighth in F2
-	levels  []int         // concurrent calls in G
-	calls   int           // of a measurement there
-	intents int
-	mock    int // requests
+	rounds   int           // of A, B and C
+	each     time.Duration // of one measurement there
+	body     int64         // of D
+	slow     int           // rounds of E and G
+	waiting  int           // calls of E
+	wait     time.Duration // of each
+	orders   int           // of F; a quarter with a key each, an eighth in F2
+	levels   []int         // concurrent calls in G
+	calls    int           // of a measurement there
+	opened   int           // Intents, in G
+	requests int           // to the mock server
 }
 
 func fullSizes() sizes {
 	return sizes{
-		rounds: 25, each: 80 * time.Millisecond, body: 16 * mib, slow: 5, waiting: 10_000, wait: 3 * time.Second, orders: 20_000,
-		levels: []int{1, 10, 100, 1000, 10_000}, calls: 100_000, intents: 1_000_000, mock: 100_000,
+		rounds: 25, each: 80 * time.Millisecond, body: 16 * mib, slow: 5, waiting: 10_000, wait: 10 * time.Second, orders: 20_000,
+		levels: []int{1, 10, 100, 1000, 10_000}, calls: 100_000, opened: 1_000_000, requests: 100_000,
 	}
 }
 
 func quickSizes() sizes {
 	return sizes{
-		rounds: 7, each: 30 * time.Millisecond, body: 16 * mib, slow: 1, waiting: 10_000, wait: 3 * time.Second, orders: 2000,
-		levels: []int{1, 10, 100, 1000, 10_000}, calls: 30_000, intents: 1_000_000, mock: 30_000,
+		rounds: 7, each: 30 * time.Millisecond, body: 16 * mib, slow: 1, waiting: 10_000, wait: 6 * time.Second, orders: 2000,
+		levels: []int{1, 10, 100, 1000, 10_000}, calls: 30_000, opened: 200_000, requests: 30_000,
 	}
 }
 
@@ -54,7 +54,7 @@ type results struct {
 	flat     []measure.Costs // by level
 	intents  []stretch
 	left     float64 // bytes of heap that remain of each Intent
-	mock     []float64
+	mock     []measure.Sample
 }
 
 // A chaosRow is one client in one chaos table.
@@ -194,15 +194,15 @@ func runFlat(_ context.Context, r *results, step func(time.Duration)) error {
 		r.flat = append(r.flat, costs)
 	}
 	var err error
-	if r.intents, r.left, err = measureIntents(r.sizes.intents, one); err != nil {
+	if r.intents, r.left, err = measureIntents(r.opened, one); err != nil {
 		return err
 	}
 	for range r.slow {
-		rate, err := measureMock(r.sizes.mock)
+		cost, err := measureMock(r.requests)
 		if err != nil {
 			return err
 		}
-		r.mock = append(r.mock, rate)
+		r.mock = append(r.mock, cost)
 		one()
 	}
 	return nil

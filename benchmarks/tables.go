@@ -115,7 +115,7 @@ func (r *results) waitOf(name string) waitCost {
 }
 
 func (r *results) chaosTable(name string) draw.Table {
-	t := draw.Table{Columns: []string{"client", "orders", "effects/order", "doubled", "lost", "unknown", "wrong", "failed", "asked again", "attempts/order", "bad requests", "s"}}
+	t := draw.Table{Columns: []string{"client", "orders", "effects/order", "doubled", "lost", "unknown", "wrong", "failed", "asked again", "attempts/order", "of them 409", "bad requests", "s"}}
 	for _, c := range r.chaos {
 		if c.table != name {
 			continue
@@ -123,7 +123,7 @@ func (r *results) chaosTable(name string) draw.Table {
 		count := func(n int) string { return fmt.Sprint(n) }
 		per := func(n int) string { return fmt.Sprintf("%.3f", float64(n)/float64(c.Orders)) }
 		t.Add(c.client, count(c.Orders), per(c.Effects), count(c.Doubled), count(c.Lost), count(c.Unknown), count(c.Wrong),
-			count(c.Failed), count(c.GaveUp), per(c.Attempts), count(c.Refused), fmt.Sprintf("%.1f", c.Wall.Seconds()))
+			count(c.Failed), count(c.GaveUp), per(c.Attempts), per(c.Busy), count(c.Refused), fmt.Sprintf("%.1f", c.Wall.Seconds()))
 	}
 	return t
 }
@@ -150,10 +150,22 @@ func (r *results) intentTable() draw.Table {
 }
 
 func (r *results) mockTable() draw.Table {
-	t := draw.Table{Columns: []string{"callers", "requests", "requests/s", "±"}}
-	t.Add(fmt.Sprint(callers), fmt.Sprint(r.sizes.mock), whole(measure.Median(r.mock)), percent(measure.Spread(r.mock)))
+	t := draw.Table{Columns: []string{"callers", "requests", "requests/s", "±", "CPU ns", "B", "allocs"}}
+	median := func(f measure.Field) string { return whole(measure.Median(r.mocks(f))) }
+	t.Add(fmt.Sprint(callers), fmt.Sprint(r.requests), median(perSecond), percent(measure.Spread(r.mocks(perSecond))), median(measure.CPU), median(measure.Bytes), median(measure.Allocs))
 	return t
 }
+
+// mocks returns a field of the mock server's cost for each round.
+func (r *results) mocks(f measure.Field) []float64 {
+	xs := make([]float64, len(r.mock))
+	for i, s := range r.mock {
+		xs[i] = f(s)
+	}
+	return xs
+}
+
+func perSecond(s measure.Sample) float64 { return 1e9 / s.Wall }
 
 func whole(v float64) string   { return fmt.Sprintf("%.0f", v) }
 func signed(v float64) string  { return fmt.Sprintf("%+.0f", v) }

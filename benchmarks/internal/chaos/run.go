@@ -39,6 +39,7 @@ type Tally struct {
 	Failed   int // the application got an error, or no 2xx, both times
 	GaveUp   int // the application had to ask once more
 	Refused  int // requests that no client should make
+	Busy     int // requests that came while the first was at work
 	Wall     time.Duration
 }
 
@@ -66,7 +67,7 @@ func (p Plan) Run(peer peers.Peer) Tally {
 		})
 	}
 	wg.Wait()
-	t := Tally{Orders: p.Orders, Wall: time.Since(start), Refused: service.Refused()}
+	t := Tally{Orders: p.Orders, Wall: time.Since(start), Refused: service.Refused(), Busy: service.Busy()}
 	for i, e := range ends {
 		t.add(e, service.Entry(peers.OrderID(i)))
 	}

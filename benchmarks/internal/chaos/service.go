@@ -24,6 +24,7 @@ type Service struct {
 	ledger  map[string]Entry
 	keys    map[string]*record
 	refused int // requests that were no orders, or another order under the same key
+	busy    int // requests that came while the first with their key was at work
 	behind  sync.WaitGroup
 }
 
@@ -58,6 +59,13 @@ func (s *Service) Refused() int {
 	return s.refused
 }
 
+// Busy returns the number of requests that were answered with 409.
+func (s *Service) Busy() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.busy
+}
+
 // ServeHTTP meets the fault that is planned for the attempt.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
@@ -65,7 +73,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Order string `json:"order"`
 	}
 	if err != nil || json.Unmarshal(body, &order) != nil || order.Order == "" {
-		s.refuse()
+		s.count(&s.refused)
 		reply(w, http.StatusBadRequest, failure("no order"), whole)
 		return
 	}
@@ -111,9 +119,10 @@ func (s *Service) handle(order, key string, body []byte) (status int, text strin
 	if old := s.claim(key, mine); old != nil {
 		switch {
 		case !bytes.Equal(old.body, body):
-			s.refuse()
+			s.count(&s.refused)
 			return http.StatusUnprocessableEntity, failure("the key came with another body")
 		case !old.done:
+			s.count(&s.busy)
 			return http.StatusConflict, failure("the key is in use")
 		}
 		return http.StatusCreated, peers.Created
@@ -142,10 +151,10 @@ func (s *Service) claim(key string, mine *record) *record {
 	return nil
 }
 
-func (s *Service) refuse() {
+func (s *Service) count(n *int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refused++
+	*n++
 }
 
 func failure(message string) string {

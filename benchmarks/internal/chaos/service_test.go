@@ -98,6 +98,7 @@ func TestInProgress(t *testing.T) {
 	<-working
 	status, _ = ask(s, 1, "k")
 	assert.Equal(t, http.StatusConflict, status)
+	assert.Equal(t, 1, s.Busy())
 	close(finish)
 	assert.Equal(t, Entry{2, 1}, s.Entry(peers.OrderID(1)))
 	status, body := ask(s, 1, "k")

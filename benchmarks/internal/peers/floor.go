@@ -21,10 +21,23 @@ type floor struct {
 	base     http.RoundTripper
 	attempts int
 	wait     time.Duration
+	without  concession
 }
 
-func newFloor(cfg Config) Client {
-	return doer((&http.Client{Transport: floor{cfg.Transport, cfg.Attempts, cfg.Wait}}).Do)
+// A concession is something that the floor can do without, to see what it costs.
+type concession uint8
+
+const (
+	nothing concession = iota
+	theLimit
+	theCount
+	theReading // only over a stub: the answer's context has ended when the caller reads it
+)
+
+func newFloor(without concession) func(Config) Client {
+	return func(cfg Config) Client {
+		return doer((&http.Client{Transport: floor{cfg.Transport, cfg.Attempts, cfg.Wait, without}}).Do)
+	}
 }
 
 func (f floor) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -49,10 +62,17 @@ func (f floor) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (f floor) attempt(req *http.Request, key []string, number int) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(req.Context(), timeout)
-	defer cancel()
-	sends := 0
-	out := req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sends++ }}))
+	ctx := req.Context()
+	if f.without != theLimit {
+		limited, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		ctx = limited
+	}
+	if f.without != theCount {
+		sends := 0
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sends++ }})
+	}
+	out := req.WithContext(ctx)
 	out.Header = maps.Clone(req.Header)
 	out.Header[KeyHeader] = key
 	if number > 1 {
@@ -63,8 +83,8 @@ func (f floor) attempt(req *http.Request, key []string, number int) (*http.Respo
 		out.Body = body
 	}
 	resp, err := f.base.RoundTrip(out)
-	if err != nil {
-		return nil, err
+	if err != nil || f.without == theReading {
+		return resp, err
 	}
 	data := make([]byte, max(resp.ContentLength, 0))
 	_, err = io.ReadFull(resp.Body, data)

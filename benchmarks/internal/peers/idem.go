@@ -11,10 +11,11 @@ import (
 // transportOf returns the Transport with everything on: guards, counting of
 // sends, the attempt's timeout, the outcome, answers read inside the attempt.
 func transportOf(cfg Config) *idem.Transport {
+	longest := cfg.Wait * 4 / 3 // it draws from the upper half, so that Wait is the mean
 	return &idem.Transport{
 		Base:        cfg.Transport,
 		MaxAttempts: cfg.Attempts,
-		Backoff:     idem.Exponential(cfg.Wait, cfg.Wait),
+		Backoff:     idem.Exponential(longest, longest),
 		MaxBody:     cfg.MaxBody,
 	}
 }

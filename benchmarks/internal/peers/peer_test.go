@@ -49,11 +49,8 @@ func TestAttempts(t *testing.T) {
 			status, err := below.client(p).Do(t.Context(), order)
 			require.NoError(t, err)
 			want, attempts := http.StatusCreated, 2
-			if !p.Takes("E") && p.Name != RTTimeout { // bare, or without a key
+			if p.Name == Bare || p.Name == BareTimeout {
 				want, attempts = http.StatusServiceUnavailable, 1
-			}
-			if p.Keys == NoKey { // here it has one, and so it is repeated after all
-				want, attempts = http.StatusCreated, 2
 			}
 			assert.Equal(t, want, status)
 			require.Len(t, below.bodies, attempts)
