@@ -45,6 +45,11 @@ func TestPlan(t *testing.T) {
 				assert.NotContains(t, plan, whole)
 			}
 		}
+		explain := map[Dialect]string{SQLite: "EXPLAIN QUERY PLAN ", Postgres: "EXPLAIN "}[s.dialect]
+		plan := planOf(t, j, explain+j.q.stats)
+		assert.Contains(t, plan, "idem_due")
+		assert.Contains(t, plan, "idem_expired")
+		assert.NotContains(t, plan, "Seq Scan")
 	})
 }
 

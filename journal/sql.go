@@ -61,6 +61,10 @@ const (
 
 	expireSQL = `UPDATE idem_intents SET state = 'expired', next_at = NULL, lease_until = NULL, last_error = $4` + guard
 
+	statsSQL = `SELECT state, count(*), coalesce({ms min(created_at)}, 0), coalesce({ms min(key_deadline)}, 0), {ms {now}}
+		FROM idem_intents WHERE next_at IS NOT NULL GROUP BY state
+		UNION ALL SELECT 'expired', count(*), 0, 0, 0 FROM idem_intents WHERE state = 'expired'`
+
 	purgeSQL = `UPDATE idem_intents SET request = NULL, outcome = NULL
 		WHERE next_at IS NULL AND (request IS NOT NULL OR outcome IS NOT NULL)
 			AND coalesce(settled_at, key_deadline, created_at) <= {in $1}`
@@ -68,7 +72,7 @@ const (
 
 // queries are the statements in one dialect.
 type queries struct {
-	mint, read, cancel, claim, bind, extend, settle, later, expire, purge string
+	mint, read, cancel, claim, bind, extend, settle, later, expire, stats, purge string
 }
 
 func queriesOf(d Dialect) queries {
@@ -76,7 +80,7 @@ func queriesOf(d Dialect) queries {
 		mint: d.spell(mintSQL), read: d.spell(readSQL), cancel: d.spell(cancelSQL),
 		claim: d.spell(claimSQL), bind: d.spell(bindSQL),
 		extend: d.spell(extendSQL), settle: d.spell(settleSQL), later: d.spell(deferSQL),
-		expire: d.spell(expireSQL), purge: d.spell(purgeSQL),
+		expire: d.spell(expireSQL), stats: d.spell(statsSQL), purge: d.spell(purgeSQL),
 	}
 }
 

@@ -24,3 +24,4 @@ CREATE TABLE idem_intents (
   CHECK ((next_at IS NULL) = (state IN ('settled', 'expired', 'cancelled')))
 );
 CREATE INDEX idem_due ON idem_intents (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX idem_expired ON idem_intents (key_deadline) WHERE state = 'expired';
