@@ -41,47 +41,44 @@ func newFloor(without concession) func(Config) Client {
 }
 
 func (f floor) RoundTrip(req *http.Request) (*http.Response, error) {
-	key := req.Header[KeyHeader]
-	if len(key) == 0 {
-		key = []string{uuid.NewString()}
+	header := maps.Clone(req.Header)
+	if len(header[KeyHeader]) == 0 {
+		header[KeyHeader] = []string{uuid.NewString()}
 	}
-	for attempt := 1; ; attempt++ {
-		resp, err := f.attempt(req, key, attempt)
-		if attempt == f.attempts || err == nil && !retried(resp.StatusCode) {
-			return resp, err
-		}
-		if f.wait <= 0 {
-			continue
-		}
-		select {
-		case <-time.After(f.wait):
-		case <-req.Context().Done():
-			return nil, context.Cause(req.Context())
-		}
-	}
-}
-
-func (f floor) attempt(req *http.Request, key []string, number int) (*http.Response, error) {
 	ctx := req.Context()
-	if f.without != theLimit {
-		limited, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		ctx = limited
-	}
 	if f.without != theCount {
 		sends := 0
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sends++ }})
 	}
-	out := req.WithContext(ctx)
-	out.Header = maps.Clone(req.Header)
-	out.Header[KeyHeader] = key
-	if number > 1 {
-		body, err := req.GetBody()
-		if err != nil {
+	var l limit
+	defer l.end()
+	for number := 1; ; number++ {
+		if f.without != theLimit {
+			l.begin(ctx)
+		} else {
+			l.ctx = ctx
+		}
+		out := req.WithContext(l.ctx)
+		out.Header = header
+		if number > 1 {
+			body, err := req.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			out.Body = body
+		}
+		resp, err := f.attempt(out)
+		if number == f.attempts || err == nil && !retried(resp.StatusCode) {
+			return resp, err
+		}
+		l.pause()
+		if err := sleep(req.Context(), f.wait); err != nil {
 			return nil, err
 		}
-		out.Body = body
 	}
+}
+
+func (f floor) attempt(out *http.Request) (*http.Response, error) {
 	resp, err := f.base.RoundTrip(out)
 	if err != nil || f.without == theReading {
 		return resp, err
@@ -91,4 +88,47 @@ func (f floor) attempt(req *http.Request, key []string, number int) (*http.Respo
 	_ = resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(data))
 	return resp, err
+}
+
+// A limit is a context that ends when an attempt takes too long. Attempts share
+// it until one did.
+type limit struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	timer  *time.Timer
+}
+
+func (l *limit) begin(parent context.Context) {
+	if l.timer != nil && l.ctx.Err() == nil {
+		l.timer.Reset(timeout)
+		return
+	}
+	l.end()
+	l.ctx, l.cancel = context.WithCancel(parent)
+	l.timer = time.AfterFunc(timeout, l.cancel)
+}
+
+func (l *limit) pause() {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}
+
+func (l *limit) end() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.cancel()
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
