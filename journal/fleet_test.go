@@ -88,7 +88,7 @@ func TestFleet(t *testing.T) {
 			assert.Len(t, srv.Effects(r.Key), 1, r.Key)
 			srv.Believe(r.Key, mockserver.Done)
 		}
-		assert.Equal(t, n, len(srv.Effects("")))
+		assert.Len(t, srv.Effects(""), n)
 		for _, b := range breaches(srv.Verify()) {
 			switch b.Kind {
 			case "hurried": // net/http sends again without waiting
