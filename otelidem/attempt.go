@@ -2,11 +2,8 @@ package otelidem
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"slices"
-	"strconv"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -50,30 +47,25 @@ type attempts struct {
 	*telemetry
 }
 
-func (t *attempts) RoundTrip(r *http.Request) (*http.Response, error) {
-	a, r := t.begin(r)
-	returned := false
-	defer func() {
-		if !returned {
-			a.end(errPanic)
-		}
-	}()
-	resp, err := t.next().RoundTrip(r)
-	returned = true
-	if err != nil || resp == nil {
-		a.end(err)
-		return resp, err
+// RoundTrip makes one attempt. What it came to the Transport tells OnAttempt,
+// where the span is ended.
+func (t *attempts) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	c, inCall := callFrom(r.Context())
+	if inCall && c == nil { // of another instrumented Transport, which has this one for its Base
+		return t.next().RoundTrip(r)
 	}
-	a.answered(resp)
-	if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		a.end(nil)
-		return resp, nil
+	a, out := t.begin(r)
+	if inCall {
+		c.open = a
+	} else { // a Transport without telemetry has this one for its Base
+		err = errPanic // until it is known better
+		defer func() { a.end(failure(a.status, err)) }()
 	}
-	resp.Body = &body{resp.Body, a}
-	if c := callFrom(r.Context()); c != nil {
-		c.open.Store(a)
+	resp, err = t.next().RoundTrip(out)
+	if err == nil && resp != nil {
+		a.answered(resp)
 	}
-	return resp, nil
+	return resp, err
 }
 
 // An attempt is one CLIENT span that is not ended yet.
@@ -84,7 +76,6 @@ type attempt struct {
 	start  time.Time
 	labels []attribute.KeyValue // of the measurement
 	status int
-	once   sync.Once
 }
 
 // begin starts the span of an attempt and returns the request to send, which has
@@ -105,7 +96,7 @@ func (t *telemetry) begin(r *http.Request) (*attempt, *http.Request) {
 	}
 	start := time.Now()
 	ctx, span := t.tracer.Start(r.Context(), name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
-	out := r.WithContext(ctx)
+	out := r.WithContext(context.WithValue(ctx, callKey{}, (*call)(nil))) // see RoundTrip
 	if out.Header = r.Header.Clone(); out.Header == nil {
 		out.Header = http.Header{}
 	}
@@ -128,43 +119,13 @@ func (a *attempt) answered(resp *http.Response) {
 	a.span.SetAttributes(semconv.HTTPResponseStatusCode(a.status))
 }
 
-// end ends the attempt with what it met, the first time that it is called.
-func (a *attempt) end(err error) {
-	a.once.Do(func() {
-		kind := ""
-		switch {
-		case a.status >= http.StatusBadRequest:
-			kind = strconv.Itoa(a.status)
-		case err != nil:
-			kind = errorType(a.ctx, err)
-		}
-		if kind != "" {
-			a.labels = append(a.labels, semconv.ErrorTypeKey.String(kind))
-			a.span.SetAttributes(semconv.ErrorTypeKey.String(kind))
-			a.span.SetStatus(codes.Error, "")
-		}
-		a.t.requests.RecordSet(a.ctx, time.Since(a.start).Seconds(), attribute.NewSet(a.labels...))
-		a.span.End()
-	})
-}
-
-// A body ends its attempt with an error of reading, or with its Close. That of one
-// which the Transport hands over as a stream is ended with the call, before that.
-type body struct {
-	io.ReadCloser
-
-	attempt *attempt
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		b.attempt.end(err)
+// end ends the attempt, with an error.type if it failed.
+func (a *attempt) end(kind string) {
+	if kind != "" {
+		a.labels = append(a.labels, semconv.ErrorTypeKey.String(kind))
+		a.span.SetAttributes(semconv.ErrorTypeKey.String(kind))
+		a.span.SetStatus(codes.Error, "")
 	}
-	return n, err
-}
-
-func (b *body) Close() error {
-	b.attempt.end(nil)
-	return b.ReadCloser.Close()
+	a.t.requests.RecordSet(a.ctx, time.Since(a.start).Seconds(), attribute.NewSet(a.labels...))
+	a.span.End()
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
-	"time"
 
 	"github.com/idem-go/idem"
 	"go.opentelemetry.io/otel/attribute"
@@ -34,7 +32,7 @@ type calls struct {
 func (t *calls) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 	name, _ := t.spanName(r)
 	ctx, span := t.tracer.Start(r.Context(), "idem "+name, trace.WithAttributes(t.contract)) //nolint:spancheck // end ends it
-	c := &call{t: t.telemetry, ctx: ctx, span: span, start: time.Now(), before: resultOf(r).Attempts}
+	c := &call{t: t.telemetry, ctx: ctx, span: span, before: resultOf(r).Attempts}
 	r = r.WithContext(context.WithValue(ctx, callKey{}, c))
 	err = errPanic // until it is known better
 	defer func() { c.end(r, resp, err) }()
@@ -42,28 +40,38 @@ func (t *calls) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 }
 
 // A call is one INTERNAL span that is not ended yet. The attempts below find it in
-// their context.
+// their context. All of it runs in the caller's goroutine.
 type call struct {
 	t      *telemetry
 	ctx    context.Context
 	span   trace.Span
-	start  time.Time
-	before int                     // attempts of earlier hops, which the Transport counts as its own
-	open   atomic.Pointer[attempt] // the last one that was answered
+	before int      // attempts of earlier hops, which the Transport counts as its own
+	open   *attempt // the one under way
+	reason error    // why the last one was the last
 }
 
 type callKey struct{}
 
-// callFrom returns the call that ctx is part of, or nil.
-func callFrom(ctx context.Context) *call {
-	c, _ := ctx.Value(callKey{}).(*call)
-	return c
+// callFrom returns the call that ctx is part of, if it is part of one; nil inside
+// of an attempt.
+func callFrom(ctx context.Context) (*call, bool) {
+	c, ok := ctx.Value(callKey{}).(*call)
+	return c, ok
 }
 
-// end ends the call, and the attempt whose body is handed over.
+// attempted ends the attempt under way, with what the Transport tells of it.
+func (c *call) attempted(a idem.Attempt) {
+	c.reason = a.Reason
+	if c.open != nil {
+		c.open.end(failure(a.Status, a.Err))
+		c.open = nil
+	}
+}
+
+// end ends the call, and an attempt whose end a panic has kept from being told.
 func (c *call) end(r *http.Request, resp *http.Response, err error) {
-	if a := c.open.Load(); a != nil {
-		a.end(nil)
+	if c.open != nil {
+		c.open.end(failure(c.open.status, errPanic))
 	}
 	res := c.result(r, resp, err)
 	labels := []attribute.KeyValue{
@@ -72,7 +80,7 @@ func (c *call) end(r *http.Request, resp *http.Response, err error) {
 		attribute.String("idem.outcome", res.Outcome.String()),
 		attribute.String("idem.replay", res.Replay.String()),
 	}
-	if reason := c.reason(r, resp, err, res.Attempts); reason != "" {
+	if reason := c.why(resp, err); reason != "" {
 		labels = append(labels, attribute.String("idem.reason", reason))
 	}
 	if resp == nil || resp.StatusCode >= http.StatusBadRequest {
@@ -100,8 +108,8 @@ func (c *call) result(r *http.Request, resp *http.Response, err error) idem.Resu
 // resultOf returns what is known so far of the call that r is a request of.
 func resultOf(r *http.Request) idem.Result { return idem.ResultOf(&http.Response{Request: r}) }
 
-// reason returns why the call ended, if not by a final answer, or "".
-func (c *call) reason(r *http.Request, resp *http.Response, err error, attempts int) string {
+// why returns why the call ended, if not by a final answer, or "".
+func (c *call) why(resp *http.Response, err error) string {
 	switch {
 	case resp == nil:
 		if e, ok := errors.AsType[*idem.Error](err); ok {
@@ -109,31 +117,9 @@ func (c *call) reason(r *http.Request, resp *http.Response, err error, attempts 
 		}
 		return reasonOf(err)
 	case resp.StatusCode >= http.StatusBadRequest:
-		return reasonOf(c.gaveUp(r, attempts))
+		return reasonOf(c.reason)
 	case resp.StatusCode >= http.StatusMultipleChoices && resp.Header.Get("Location") != "":
 		return "redirected"
 	}
 	return ""
-}
-
-// gaveUp returns why the attempt with this number was the last, which only the
-// Intent knows. If another call with it has as many attempts at the same time
-// there is no telling them apart, and no reason.
-func (c *call) gaveUp(r *http.Request, number int) error {
-	in, _ := idem.IntentFromContext(r.Context())
-	if in == nil {
-		return nil
-	}
-	var reason error
-	found := 0
-	for _, a := range in.Attempts() {
-		if a.Number == number && !a.Retry && !a.Start.Before(c.start) {
-			reason = a.Reason
-			found++
-		}
-	}
-	if found != 1 {
-		return nil
-	}
-	return reason
 }

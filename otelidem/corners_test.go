@@ -35,6 +35,43 @@ func TestBelowAnotherTransport(t *testing.T) {
 	})
 }
 
+// Below another instrumented Transport it leaves the attempts to that.
+func TestBelowAnInstrumentedTransport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatch(t)
+		server := mockserver.New(t, mockserver.Config{})
+		server.On("/").Then("503@received")
+		inner := w.instrument(&idem.Transport{Base: server.Transport()})
+		require.NoError(t, charge(t.Context(), w.newClient(server, &idem.Transport{Base: inner})))
+		assert.Equal(t, []string{
+			`INTERNAL "idem POST" keyed=true outcome=answered replay=unknown attempts=2 sends=2`,
+			`CLIENT "POST" Error version=1.1 status_code=503 type=503`,
+			`CLIENT "POST" resend_count=1 version=1.1 status_code=201`,
+		}, w.lines())
+	})
+}
+
+// A call of its own that a Base makes, as for a token, is one inside the attempt.
+func TestCallInsideAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatch(t)
+		server := mockserver.New(t, mockserver.Config{})
+		tokens := w.newClient(server, &idem.Transport{})
+		client := w.newClient(server, &idem.Transport{Base: base(func(r *http.Request) (*http.Response, error) {
+			if _, err := tokens.Call(r.Context(), idem.Open(), http.MethodPost, "/tokens", nil, nil); err != nil {
+				return nil, err
+			}
+			return server.Transport().RoundTrip(r)
+		})})
+		require.NoError(t, charge(t.Context(), client))
+		spans := w.ended()
+		require.Len(t, spans, 4)
+		for i, s := range spans[1:] {
+			assert.Equal(t, spans[i].SpanContext().SpanID(), s.Parent().SpanID(), "call, attempt, call, attempt")
+		}
+	})
+}
+
 // HTTP/2 reports an attempt that ran out of time as canceled; it was not the
 // caller who did.
 func TestTimeoutOverHTTP2(t *testing.T) {
@@ -97,8 +134,7 @@ func TestStoreOnHop(t *testing.T) {
 }
 
 // The reason why a call gave up with an answer is that of its own last attempt,
-// whatever other calls with the Intent do; where there is no telling it is left
-// out.
+// whatever other calls with the Intent do.
 func TestReasonAmongCalls(t *testing.T) {
 	type asked struct {
 		after, deadline time.Duration // when the call begins; how long its context lasts, 0: for ever
@@ -111,7 +147,7 @@ func TestReasonAmongCalls(t *testing.T) {
 		{"one after the other", []asked{{0, 5 * time.Second}, {time.Minute, 0}}, []string{"wait_too_long 1", "exhausted 2"}},
 		{"the same twice", []asked{{0, 5 * time.Second}, {time.Minute, 5 * time.Second}}, []string{"wait_too_long 1", "wait_too_long 1"}},
 		{"one goes on beside it", []asked{{0, 5 * time.Second}, {0, 0}}, []string{"exhausted 2", "wait_too_long 1"}},
-		{"both end alike", []asked{{0, 0}, {time.Second, 0}}, []string{" 2", "exhausted 2"}},
+		{"both end alike", []asked{{0, 0}, {time.Second, 0}}, []string{"exhausted 2", "exhausted 2"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

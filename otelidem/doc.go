@@ -22,10 +22,10 @@
 // it ended other than by a final answer (see below). Its status is Error when there is
 // no response or one of 400 and above.
 //
-// An attempt's span ends when its answer is read, if the Transport reads it
-// inside the attempt, and otherwise with the head of the answer: a body that is
-// streamed to the caller is not part of it. Nothing that ends a call leaves a span
-// open, a panic included. A call that is refused before it begins, as with
+// An attempt's span ends when the Transport has judged its end: with its answer
+// read, if that is read inside the attempt, and otherwise with the head of the
+// answer. A body that is streamed to the caller is not part of it. Nothing that
+// ends a call leaves a span open, a panic included. A call that is refused before it begins, as with
 // idem.ErrNoIntent, has no span and counts nowhere: nothing was made of it.
 //
 // The trace is put into the headers of each attempt, below everything that the
@@ -63,6 +63,5 @@
 // idem.reason is exhausted, wait_too_long, not_repeatable, over_budget, expired,
 // mismatch, reused, canceled, deadline_exceeded, panic or other, and redirected for
 // an answer that sends the client on, which is not an end but for clients that do
-// not follow. Of a call that ends with a response and has no Intent in its context
-// the reason is not known and left out.
+// not follow.
 package otelidem

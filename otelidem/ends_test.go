@@ -109,7 +109,7 @@ func TestPanic(t *testing.T) {
 			})},
 			want: []string{
 				`INTERNAL "idem POST" Error keyed=true outcome=unknown replay=unknown reason=panic attempts=1 sends=1`,
-				`CLIENT "POST" version=1.1 status_code=201`,
+				`CLIENT "POST" Error version=1.1 status_code=201 type=panic`,
 			},
 		},
 	} {
@@ -144,9 +144,9 @@ func TestRedirects(t *testing.T) {
 			`INTERNAL "idem GET" keyed=false outcome=unknown replay=unknown reason=redirected attempts=2 sends=2`,
 			`CLIENT "GET" Error version=1.1 status_code=503 type=503`,
 			`CLIENT "GET" resend_count=1 version=1.1 status_code=307`,
-			`INTERNAL "idem GET" keyed=false outcome=unknown replay=unknown reason=redirected attempts=1 sends=1`,
+			`INTERNAL "idem GET" keyed=false outcome=unknown replay=unknown reason=redirected attempts=3 sends=3`,
 			`CLIENT "GET" resend_count=2 version=1.1 status_code=307`,
-			`INTERNAL "idem GET" keyed=false outcome=unknown replay=unknown attempts=1 sends=1`,
+			`INTERNAL "idem GET" keyed=false outcome=answered replay=unknown attempts=4 sends=4`,
 			`CLIENT "GET" resend_count=3 version=1.1 status_code=200`,
 		},
 	} {

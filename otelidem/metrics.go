@@ -3,8 +3,6 @@ package otelidem
 import (
 	"context"
 	"errors"
-	"net/http"
-	"strconv"
 
 	"github.com/idem-go/idem"
 	"go.opentelemetry.io/otel/attribute"
@@ -43,10 +41,14 @@ func newInstruments(m metric.Meter) (made instruments, err error) {
 	return made, errors.Join(errs[:]...)
 }
 
-// onAttempt returns the OnAttempt that counts, and tells next.
+// onAttempt returns the OnAttempt that counts, ends the attempt's span, and tells
+// next.
 func (t *telemetry) onAttempt(next func(context.Context, idem.Attempt)) func(context.Context, idem.Attempt) {
 	return func(ctx context.Context, a idem.Attempt) {
 		t.count(ctx, a)
+		if c, _ := callFrom(ctx); c != nil {
+			c.attempted(a)
+		}
 		if next != nil {
 			next(ctx, a)
 		}
@@ -56,11 +58,8 @@ func (t *telemetry) onAttempt(next func(context.Context, idem.Attempt)) func(con
 func (t *telemetry) count(ctx context.Context, a idem.Attempt) {
 	of := metric.WithAttributes(t.contract)
 	labels := []attribute.KeyValue{t.contract, attribute.String("idem.outcome", a.Outcome.String())}
-	switch {
-	case a.Status >= http.StatusBadRequest:
-		labels = append(labels, semconv.ErrorTypeKey.String(strconv.Itoa(a.Status)))
-	case a.Err != nil:
-		labels = append(labels, semconv.ErrorTypeKey.String(errorType(context.Background(), a.Err)))
+	if kind := failure(a.Status, a.Err); kind != "" {
+		labels = append(labels, semconv.ErrorTypeKey.String(kind))
 	}
 	t.attempts.Add(ctx, 1, metric.WithAttributes(labels...))
 	t.duration.Record(ctx, a.Duration.Seconds(), of)

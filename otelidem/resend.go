@@ -28,26 +28,9 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // isCall reports whether span is that of the call: otelhttp has made none.
 func isCall(span trace.Span, r *http.Request) bool {
-	c := callFrom(r.Context())
+	c, _ := callFrom(r.Context())
 	return c != nil && c.span.SpanContext().Equal(span.SpanContext())
 }
 
-// resends returns how often the request was sent before: attempts of this call
-// and of the calls that were redirected to it.
-func resends(r *http.Request) int {
-	return max(idem.AttemptNumber(r.Context())-1, 0) + earlier(r)
-}
-
-// earlier returns the attempts before r that its AttemptNumber does not count. A
-// hop of a write goes on counting, one of a read begins anew.
-func earlier(r *http.Request) int {
-	if r.Response == nil || r.Response.Request == nil {
-		return 0
-	}
-	n := earlier(r.Response.Request)
-	switch r.Method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		n += idem.ResultOf(r.Response).Attempts
-	}
-	return n
-}
+// resends returns how often the request was sent before, redirects included.
+func resends(r *http.Request) int { return idem.AttemptNumber(r.Context()) - 1 }

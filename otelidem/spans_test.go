@@ -172,6 +172,18 @@ func TestSpans(t *testing.T) {
 				assert.ErrorIs(t, err, idem.ErrNoIntent)
 			},
 		}, {
+			name: "a read that is given up",
+			transport: &idem.Transport{MaxAttempts: 1, Base: base(func(r *http.Request) (*http.Response, error) {
+				return answer(r, http.StatusServiceUnavailable, ""), nil
+			})},
+			do: func(ctx context.Context, client *idem.Client) {
+				_, _ = client.Call(ctx, nil, http.MethodGet, "/charges/7", nil, nil)
+			},
+			want: []string{
+				`INTERNAL "idem GET" Error keyed=false outcome=unknown replay=unknown reason=exhausted attempts=1 sends=1`,
+				`CLIENT "GET" Error version=1.1 status_code=503 type=503`,
+			},
+		}, {
 			name: "a read",
 			do: func(ctx context.Context, client *idem.Client) {
 				_, _ = client.Call(ctx, nil, http.MethodGet, "/charges/7", nil, nil)

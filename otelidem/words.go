@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"strconv"
 	"syscall"
 
 	"github.com/idem-go/idem"
@@ -53,12 +55,19 @@ func reasonOf(err error) string {
 	}, err, "other")
 }
 
-// errorType names what an attempt met, as the conventions' error.type. What ended
-// its context comes first: HTTP/2 reports it as a bare cancel.
-func errorType(ctx context.Context, err error) string {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errPanic) {
-		err = cause
+// failure names how an attempt failed, as the conventions' error.type: by the
+// status, if that is one, else by what it met; "": it did not.
+func failure(status int, err error) string {
+	switch {
+	case status >= http.StatusBadRequest:
+		return strconv.Itoa(status)
+	case err != nil:
+		return errorType(err)
 	}
+	return ""
+}
+
+func errorType(err error) string {
 	if known := find([]word{
 		{"panic", []error{errPanic}},
 		{"canceled", []error{context.Canceled}},
