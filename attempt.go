@@ -25,7 +25,8 @@ type Attempt struct {
 }
 
 // LogValue returns the attempt as a group without anything secret: no key, URL,
-// header or body. Error texts are those of net/http and of the Base.
+// header or body. Error texts are those of net/http and of the Base, without URLs
+// and without what net/http quotes of an answer that it cannot read.
 func (a Attempt) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.Int("number", a.Number), slog.Int("call", a.Call),

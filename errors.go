@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -143,15 +144,47 @@ func (e *Error) Error() string {
 }
 
 // plain is the text of err in one line, without our prefix; joined errors are
-// separated by semicolons.
+// separated by semicolons. Of a *url.Error, which an http.Client as Base gives,
+// the URL is left out, and of an answer that is not HTTP what net/http quotes.
 func plain(err error) string {
 	var parts []string
-	for line := range strings.Lines(err.Error()) {
-		if part := strings.TrimPrefix(strings.Join(strings.Fields(line), " "), "idem: "); part != "" {
+	for line := range strings.Lines(withoutURLs(err, err.Error())) {
+		if part := strings.TrimPrefix(strings.Join(strings.Fields(unquoted(line)), " "), "idem: "); part != "" {
 			parts = append(parts, part)
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// unquoted cuts off what net/http quotes of an answer that it cannot read.
+func unquoted(line string) string {
+	for _, about := range []string{"malformed ", "bad Content-Length", "unsupported transfer encoding"} {
+		if i := strings.Index(line, about); i >= 0 {
+			said, _, _ := strings.Cut(line[i:], ` "`)
+			said, _, _ = strings.Cut(said, "line: ") // of a header, without quotes
+			line = line[:i] + strings.TrimRight(said, ": ")
+		}
+	}
+	return line
+}
+
+// withoutURLs takes from text, that of an error around err, what each *url.Error
+// puts in front of its own.
+func withoutURLs(err error, text string) string {
+	if u, ok := err.(*url.Error); ok { //nolint:errorlint // each error of the tree is looked at
+		text = strings.ReplaceAll(text, u.Error(), u.Err.Error())
+	}
+	switch e := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			text = withoutURLs(inner, text)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			text = withoutURLs(inner, text)
+		}
+	}
+	return text
 }
 
 // Unwrap returns Reason and Last, where set.

@@ -134,6 +134,11 @@ func TestErrors_Texts(t *testing.T) {
 			r.transport.Base = baseFunc(func(*http.Request) (*http.Response, error) { return nil, nil })
 			return send(nil)(t, r)
 		}},
+		"Base is an http.Client": {drop, func(t *testing.T, r *rig) error {
+			client := &http.Client{Transport: r.transport.Base}
+			r.transport.Base = baseFunc(client.Do)
+			return send(nil)(t, r)
+		}},
 		"402":  {statusBody(402, `{"title":"SECRET-no\nnot this"}`), callOf402},
 		"409":  {statusBody(409, "SECRET"), callOf402},
 		"422":  {statusBody(422, "SECRET"), callOf402},
@@ -156,19 +161,7 @@ func TestErrors_Texts(t *testing.T) {
 				var hook told
 				r.transport.OnAttempt = hook.hook
 				err := c.do(t, r)
-				switch name {
-				case "malformed", "bad header", "bad length", "bad encoding", "bad status", "bad chunk":
-					// net/http quotes the answer; that is the server's text, not
-					// the caller's. Only the form is ours.
-					require.NotContains(t, err.Error(), "\n")
-					require.NotContains(t, err.Error(), secretKey)
-					require.True(t, strings.HasPrefix(err.Error(), "idem: "))
-				case "JSON":
-					require.NotContains(t, err.Error(), "SECRET")
-					wellFormed(t, err)
-				default:
-					wellFormed(t, err)
-				}
+				wellFormed(t, err)
 				for _, a := range hook.all() {
 					if a.Reason != nil {
 						require.NotContains(t, a.Reason.Error(), secretKey)
