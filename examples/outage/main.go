@@ -28,7 +28,7 @@ func main() {
 	if *file == "" {
 		return
 	}
-	if err := os.WriteFile(*file, []byte(picture(without, with)), 0o600); err != nil {
+	if err := os.WriteFile(*file, []byte(draw(without, with)), 0o600); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -20,7 +20,7 @@ func TestPictureIsCurrent(t *testing.T) {
 	without, with := both(1)
 	want, err := os.ReadFile("../../docs/outage.svg")
 	require.NoError(t, err)
-	same := string(want) == picture(without, with)
+	same := string(want) == draw(without, with)
 	assert.True(t, same, "docs/outage.svg is not current: go run ./examples/outage -o docs/outage.svg")
 	for dec := xml.NewDecoder(strings.NewReader(string(want))); ; {
 		if _, err = dec.Token(); err != nil {
