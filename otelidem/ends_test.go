@@ -183,25 +183,28 @@ func TestStore(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name  string
+		known idem.Outcome
 		layer func(*http.Request) (*http.Response, error)
 		want  string
 	}{
-		{"an answer", stored, `INTERNAL "idem POST" keyed=true outcome=answered replay=replayed attempts=0 sends=0`},
-		{"answered", says(idem.Answered), `INTERNAL "idem POST" Error keyed=true outcome=answered replay=unknown reason=expired attempts=0 sends=0`},
-		{"unknown", says(idem.OutcomeUnknown), `INTERNAL "idem POST" Error keyed=true outcome=unknown replay=unknown reason=expired attempts=0 sends=0`},
-		{"not executed", says(idem.NotExecuted), `INTERNAL "idem POST" Error keyed=true outcome=not executed replay=unknown reason=expired attempts=0 sends=0`},
-		{"nothing", func(*http.Request) (*http.Response, error) { return nil, nil }, `INTERNAL "idem POST" Error keyed=true outcome=not executed replay=unknown attempts=0 sends=0`},
+		{"an answer", idem.NotExecuted, stored, `keyed=true outcome=answered replay=replayed attempts=0 sends=0`},
+		{"answered", idem.NotExecuted, says(idem.Answered), `Error keyed=true outcome=answered replay=unknown reason=expired attempts=0 sends=0`},
+		{"unknown", idem.NotExecuted, says(idem.OutcomeUnknown), `Error keyed=true outcome=unknown replay=unknown reason=expired attempts=0 sends=0`},
+		{"not executed", idem.NotExecuted, says(idem.NotExecuted), `Error keyed=true outcome=not executed replay=unknown reason=expired attempts=0 sends=0`},
+		{"not executed, of what is unknown", idem.OutcomeUnknown, says(idem.NotExecuted), `Error keyed=true outcome=unknown replay=unknown reason=expired attempts=0 sends=0`},
+		{"unknown, of what is answered", idem.Answered, says(idem.OutcomeUnknown), `Error keyed=true outcome=answered replay=unknown reason=expired attempts=0 sends=0`},
+		{"nothing", idem.NotExecuted, func(*http.Request) (*http.Response, error) { return nil, nil }, `Error keyed=true outcome=not executed replay=unknown attempts=0 sends=0`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWatch(t)
 			state := idem.Open().State()
-			state.Outcome = idem.NotExecuted
+			state.Outcome = test.known
 			in, err := idem.Resume(state, func(http.RoundTripper) http.RoundTripper { return base(test.layer) })
 			require.NoError(t, err)
 			client, err := idem.NewClient(idem.Config{BaseURL: "http://api.test", Transport: w.instrument(nil)})
 			require.NoError(t, err)
 			res, _ := client.Call(t.Context(), in, http.MethodPost, "/charges", order{500}, nil)
-			assert.Equal(t, []string{test.want}, w.lines())
+			assert.Equal(t, []string{`INTERNAL "idem POST" ` + test.want}, w.lines())
 			assert.Contains(t, test.want, "outcome="+res.Outcome.String()+" replay="+res.Replay.String())
 		})
 	}
