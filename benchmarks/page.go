@@ -29,7 +29,7 @@ func (r *results) page() (string, error) {
 	var b strings.Builder
 	err = page.Execute(&b, map[string]any{
 		"Machine": r.machine, "Goals": goalTable(r.goals()).String(), "Parts": byLetter,
-		"Attempts": attempts, "Rounds": r.rounds, "Each": r.each, "Slow": r.slow,
+		"Attempts": attempts, "Rounds": r.rounds, "Each": r.each, "Looks": r.looks, "Slow": r.slow,
 	})
 	return b.String(), err
 }
@@ -86,7 +86,7 @@ func (r *results) chaosBars() draw.Bars {
 	bars := draw.Bars{Title: "Through the chaos", Unit: "orders", Parts: []string{"doubled", "lost, unknown or wrong"}, Format: whole}
 	for _, c := range r.chaos {
 		if c.table == defaultKeys {
-			bars.Bars = append(bars.Bars, draw.Bar{Name: c.client, Value: float64(c.Doubled), Second: float64(c.bad() - c.Doubled), Series: colour(c.client)})
+			bars.Bars = append(bars.Bars, draw.Bar{Name: c.client, Value: float64(c.Doubled), Second: float64(c.Bad - c.Doubled), Series: colour(c.client)})
 		}
 	}
 	return bars

@@ -15,7 +15,8 @@ type sizes struct {
 	rounds   int           // of A, B and C
 	each     time.Duration // of one measurement there
 	body     int64         // of D
-	slow     int           // rounds of E and G
+	slow     int           // rounds of G
+	looks    int           // rounds of E
 	waiting  int           // calls of E
 	wait     time.Duration // of each
 	orders   int           // of F; a quarter with a key each, an eighth in F2
@@ -27,14 +28,14 @@ type sizes struct {
 
 func fullSizes() sizes {
 	return sizes{
-		rounds: 25, each: 80 * time.Millisecond, body: 16 * mib, slow: 5, waiting: 10_000, wait: 10 * time.Second, orders: 20_000,
+		rounds: 25, each: 80 * time.Millisecond, body: 16 * mib, slow: 5, looks: 3, waiting: 10_000, wait: 10 * time.Second, orders: 20_000,
 		levels: []int{1, 10, 100, 1000, 10_000}, calls: 100_000, opened: 1_000_000, requests: 100_000,
 	}
 }
 
 func quickSizes() sizes {
 	return sizes{
-		rounds: 7, each: 30 * time.Millisecond, body: 16 * mib, slow: 1, waiting: 10_000, wait: 6 * time.Second, orders: 2000,
+		rounds: 7, each: 30 * time.Millisecond, body: 16 * mib, slow: 1, looks: 1, waiting: 10_000, wait: 6 * time.Second, orders: 2000,
 		levels: []int{1, 10, 100, 1000, 10_000}, calls: 30_000, opened: 200_000, requests: 30_000,
 	}
 }
@@ -85,7 +86,7 @@ func (s sizes) parts() []part {
 		{"B", "the same over loopback", rounds(2 * len(peers.Of("B"))), runLoopback},
 		{"C", "one 503, then success", rounds(len(peers.Of("C"))), runRetry},
 		{"D", "a big body and one 503", bodyWeight * time.Duration(len(bodyPeers(0))*len(forms(0))), runBodies},
-		{"E", "calls that wait", waitWeight * time.Duration(len(peers.Of("E"))*s.slow), runWaiting},
+		{"E", "calls that wait", waitWeight * time.Duration(len(peers.Of("E"))*s.looks), runWaiting},
 		{"F", "the chaos tables", s.chaosWeight(), runChaos},
 		{"G", "the same cost for many", flatWeight * time.Duration(s.slow*(len(s.levels)*3+1)+10), runFlat},
 	}
@@ -138,7 +139,7 @@ func runBodies(_ context.Context, r *results, step func(time.Duration)) error {
 
 func runWaiting(_ context.Context, r *results, step func(time.Duration)) error {
 	r.waits = map[string][]waitCost{}
-	for range r.slow {
+	for range r.looks {
 		for _, p := range peers.Of("E") {
 			cost, err := measureWaiting(p, r.waiting, r.wait)
 			if err != nil {

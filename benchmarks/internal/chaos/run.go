@@ -36,6 +36,7 @@ type Tally struct {
 	Lost     int // have none in the end
 	Unknown  int // the client does not know what became of them: it has failed though there is an effect, or it says so itself
 	Wrong    int // the client says what is not so: done without an effect, or not executed with one
+	Bad      int // are any of these
 	Failed   int // the application got an error, or no 2xx, both times
 	GaveUp   int // the application had to ask once more
 	Refused  int // requests that no client should make
@@ -121,11 +122,12 @@ func (t *Tally) add(e end, so Entry) {
 	count(&t.Lost, so.Effects == 0)
 	count(&t.Failed, !e.done)
 	count(&t.GaveUp, e.calls > 1)
+	unknown, wrong := !e.done && so.Effects > 0, e.done && so.Effects == 0
 	if e.says {
-		count(&t.Unknown, e.outcome == idem.OutcomeUnknown)
-		count(&t.Wrong, e.outcome == idem.Answered && so.Effects == 0 || e.outcome == idem.NotExecuted && so.Effects > 0)
-		return
+		unknown = e.outcome == idem.OutcomeUnknown
+		wrong = e.outcome == idem.Answered && so.Effects == 0 || e.outcome == idem.NotExecuted && so.Effects > 0
 	}
-	count(&t.Unknown, !e.done && so.Effects > 0)
-	count(&t.Wrong, e.done && so.Effects == 0)
+	count(&t.Unknown, unknown)
+	count(&t.Wrong, wrong)
+	count(&t.Bad, so.Effects != 1 || unknown || wrong)
 }

@@ -38,20 +38,20 @@ func TestTally(t *testing.T) {
 		want Tally
 	}{
 		"done at once":                {end{calls: 1, done: true}, Entry{1, 1}, Tally{Effects: 1, Attempts: 1}},
-		"done twice":                  {end{calls: 2, done: true}, Entry{3, 2}, Tally{Effects: 2, Attempts: 3, Doubled: 1, GaveUp: 1}},
-		"failed, nothing done":        {end{calls: 2}, Entry{4, 0}, Tally{Attempts: 4, Lost: 1, Failed: 1, GaveUp: 1}},
-		"failed, and done":            {end{calls: 2}, Entry{4, 1}, Tally{Attempts: 4, Effects: 1, Unknown: 1, Failed: 1, GaveUp: 1}},
-		"said to be done, and is not": {end{calls: 1, done: true}, Entry{1, 0}, Tally{Attempts: 1, Lost: 1, Wrong: 1}},
+		"done twice":                  {end{calls: 2, done: true}, Entry{3, 2}, Tally{Effects: 2, Attempts: 3, Doubled: 1, GaveUp: 1, Bad: 1}},
+		"failed, nothing done":        {end{calls: 2}, Entry{4, 0}, Tally{Attempts: 4, Lost: 1, Failed: 1, GaveUp: 1, Bad: 1}},
+		"failed, and done":            {end{calls: 2}, Entry{4, 1}, Tally{Attempts: 4, Effects: 1, Unknown: 1, Failed: 1, GaveUp: 1, Bad: 1}},
+		"said to be done, and is not": {end{calls: 1, done: true}, Entry{1, 0}, Tally{Attempts: 1, Lost: 1, Wrong: 1, Bad: 1}},
 		"answered": {end{calls: 1, done: true, says: true, outcome: idem.Answered}, Entry{1, 1},
 			Tally{Effects: 1, Attempts: 1}},
 		"answered, and not done": {end{calls: 1, done: true, says: true, outcome: idem.Answered}, Entry{1, 0},
-			Tally{Attempts: 1, Lost: 1, Wrong: 1}},
+			Tally{Attempts: 1, Lost: 1, Wrong: 1, Bad: 1}},
 		"not executed, and done": {end{calls: 2, says: true, outcome: idem.NotExecuted}, Entry{2, 1},
-			Tally{Effects: 1, Attempts: 2, Wrong: 1, Failed: 1, GaveUp: 1}},
+			Tally{Effects: 1, Attempts: 2, Wrong: 1, Failed: 1, GaveUp: 1, Bad: 1}},
 		"not executed": {end{calls: 2, says: true, outcome: idem.NotExecuted}, Entry{2, 0},
-			Tally{Attempts: 2, Lost: 1, Failed: 1, GaveUp: 1}},
+			Tally{Attempts: 2, Lost: 1, Failed: 1, GaveUp: 1, Bad: 1}},
 		"unknown": {end{calls: 2, says: true, outcome: idem.OutcomeUnknown}, Entry{2, 1},
-			Tally{Effects: 1, Attempts: 2, Unknown: 1, Failed: 1, GaveUp: 1}},
+			Tally{Effects: 1, Attempts: 2, Unknown: 1, Failed: 1, GaveUp: 1, Bad: 1}},
 	} {
 		var got Tally
 		got.add(c.end, c.so)
@@ -83,6 +83,7 @@ func TestLostAnswers(t *testing.T) {
 	assert.Equal(t, 40, bare.Doubled)
 	assert.Equal(t, 80, bare.Effects)
 	assert.Equal(t, 40, bare.Unknown)
+	assert.Equal(t, 40, bare.Bad, "an order counts once")
 
 	stripe := plan(DropAfter).Run(peers.Named(peers.Stripe))
 	assert.Equal(t, 80, stripe.Effects)
