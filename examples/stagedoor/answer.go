@@ -62,7 +62,7 @@ func (a answer) write(w http.ResponseWriter) {
 		h.Set("Retry-After", "1")
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write([]byte(a.body))
+	_, _ = w.Write([]byte(a.body + "\n"))
 }
 
 // shopContract is what the shop promises, as its clients read it: the IETF draft's

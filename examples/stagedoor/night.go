@@ -34,7 +34,7 @@ func play(ctx context.Context, out io.Writer, store *Store, lock *Lock) (err err
 	}
 	defer func() { _ = n.provider.Close() }()
 	if n.shop, err = openShop(ctx, store, Config{
-		Provider: n.provider.URL, Base: n.provider.Transport(), Lock: lock, Stale: time.Second, // to be seen
+		Provider: n.provider.URL, Base: n.provider.Transport(), Lock: lock,
 	}, 18); err != nil {
 		return err
 	}
@@ -45,14 +45,13 @@ func play(ctx context.Context, out io.Writer, store *Store, lock *Lock) (err err
 		return err
 	}
 	defer func() { _ = n.front.Close() }()
-	n.say("The hall has 18 seats. Of every charge the provider loses the first request, and the answer to the second.\n")
+	n.sayf("The hall has 18 seats. Of every charge the provider loses the first request, and the answer to the second.\n")
 	n.badNetwork(ctx)
 	n.doubleClick(ctx)
 	n.sharedKey(ctx)
 	n.declinedCard(ctx)
 	n.lastSeat(ctx)
-	n.deadProcess(ctx)
-	return errors.Join(n.silentProvider(ctx), n.receivers(ctx), n.oldKeys(ctx), n.tally(ctx))
+	return errors.Join(n.deadProcess(ctx), n.silentProvider(ctx), n.receivers(ctx), n.oldKeys(ctx), n.tally(ctx))
 }
 
 func (n *night) badNetwork(ctx context.Context) {
@@ -61,8 +60,8 @@ func (n *night) badNetwork(ctx context.Context) {
 		n.front.On("POST /orders").Caller(fmt.Sprint("buyer ", i+4)).Then("drop@stored")
 	}
 	got := crowd(12, func(i int) string { return n.click(ctx, fmt.Sprint("buyer ", i), seat(i+1), "good") })
-	n.say("20:00  12 buyers click once. 4 requests are lost, and 4 answers; the phones ask again with the same keys.")
-	n.say("       %d × 201, %d × the 201 that was lost.", got["201"], got["201 replayed"])
+	n.sayf("20:00  12 buyers click once. 4 requests are lost, and 4 answers; the phones ask again with the same keys.")
+	n.sayf("       %d × 201, %d × the 201 that was lost.", got["201"], got["201 replayed"])
 }
 
 func (n *night) doubleClick(ctx context.Context) {
@@ -72,48 +71,52 @@ func (n *night) doubleClick(ctx context.Context) {
 		return fmt.Sprint(res.Status, body)
 	})
 	delete(got, "409")
-	n.say("20:10  Fred's browser sends one click 200 times at once. It gets %d answer, the same bytes each time, or the", len(got))
-	n.say("       advice to come again.")
+	n.sayf("20:10  Fred's browser sends one click 200 times at once. It gets %d answer, the same bytes each time, or the", len(got))
+	n.sayf("       advice to come again.")
 }
 
 func (n *night) sharedKey(ctx context.Context) {
 	n.clicks.Add(2)
 	fay, _ := n.ask(ctx, "fay", "a-key", "S14", "good", 1)
 	fred, _ := n.ask(ctx, "fred", "a-key", "S14", "good", 1)
-	n.say("20:20  Fay happens to use Fred's key, and gets a seat: %d. Fred uses it for another seat: %d.", fay.Status, fred.Status)
+	n.sayf("20:20  Fay happens to use Fred's key, and gets a seat: %d. Fred uses it for another seat: %d.", fay.Status, fred.Status)
 }
 
 func (n *night) declinedCard(ctx context.Context) {
 	n.front.On("POST /orders").Caller("dora").Then("drop@stored")
 	dora, emil := n.click(ctx, "dora", "S15", "declined"), n.click(ctx, "emil", "S15", "good")
-	n.say("20:30  Dora's card is declined, and the answer is lost. She is told all the same: %s.", dora)
-	n.say("       Her seat is free again, and Emil gets it: %s.", emil)
+	n.sayf("20:30  Dora's card is declined, and the answer is lost. She is told all the same: %s.", dora)
+	n.sayf("       Her seat is free again, and Emil gets it: %s.", emil)
 }
 
 func (n *night) lastSeat(ctx context.Context) {
 	got := crowd(50, func(i int) string { return n.click(ctx, fmt.Sprint("late ", i), "S16", "good") })
-	n.say("20:40  50 buyers want one seat: %d × 201, %d × 409.", got["201"], got["409"])
+	n.sayf("20:40  50 buyers want one seat: %d × 201, %d × 409.", got["201"], got["409"])
 }
 
 // deadProcess dies as far as one can from within: the handler ends where it stands.
 // The tests kill real processes.
-func (n *night) deadProcess(ctx context.Context) {
+func (n *night) deadProcess(ctx context.Context) error {
+	n.clicks.Add(1)
 	var once sync.Once
 	n.shop.At = func(step string) {
 		if step == "charged" {
 			once.Do(func() { panic(http.ErrAbortHandler) })
 		}
 	}
-	gwen := n.click(ctx, "gwen", "S17", "good")
-	n.say("20:50  The process dies between Gwen's charge and her answer. Her phone asks again: 409, while the claim of the")
-	n.say("       dead one holds; then it is taken over, with the same order and the same charge: %s.", gwen)
+	gwen := func() int { res, _ := n.ask(ctx, "gwen", "c-key", "S17", "good", 1); return res.Status }
+	dead, early := gwen(), gwen()
+	_, err := n.shop.store.exec(ctx, `UPDATE claims SET held_until = held_until - $1`, n.shop.Stale.Milliseconds())
+	n.sayf("20:50  The process dies between Gwen's charge and her answer: %d. She asks again: %d, while the dead one's claim", dead, early)
+	n.sayf("       holds. Half a minute later it is taken over, with the same order and the same charge: %d.", gwen())
+	return err
 }
 
 func (n *night) silentProvider(ctx context.Context) (err error) {
 	n.clicks.Add(1)
 	charges := n.provider.On("POST /charges").Always("drop@head")
 	hugo, _ := n.ask(ctx, "hugo", "b-key", "S18", "good", 1)
-	n.say("21:00  Every answer about Hugo's charge is lost. He is told %d, not decided yet, and goes home.", hugo.Status)
+	n.sayf("21:00  Every answer about Hugo's charge is lost. He is told %d, not decided yet, and goes home.", hugo.Status)
 	charges.Always("pass")
 	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
 	var asking sync.WaitGroup
@@ -125,7 +128,7 @@ func (n *night) silentProvider(ctx context.Context) (err error) {
 	}
 	stop()
 	asking.Wait()
-	n.say("       The reconciliation asks the provider: it has charged. Orders finished: %d.", finished)
+	n.sayf("       The reconciliation asks the provider: it has charged. Orders finished: %d.", finished)
 	return err
 }
 
@@ -133,20 +136,20 @@ func (n *night) receivers(ctx context.Context) error {
 	n.front.On("POST /events").Then("drop@received", "pass", "drop@stored")
 	first, _ := n.shop.relay(ctx, http.DefaultClient, n.front.URL+"/events")
 	again, err := n.shop.relay(ctx, http.DefaultClient, n.front.URL+"/events")
-	n.say("21:10  The outbox is delivered: %d events, and %d whose request or answer was lost once more.", first, again)
+	n.sayf("21:10  The outbox is delivered: %d events, and %d whose request or answer was lost once more.", first, again)
 	sent, e := n.provider.notify(ctx, http.DefaultClient, n.front.URL+"/webhooks")
-	n.say("       The provider sends %d webhooks: each twice, at the same time.", sent)
+	n.sayf("       The provider sends %d webhooks: each twice, at the same time.", sent)
 	return errors.Join(err, e)
 }
 
 func (n *night) oldKeys(ctx context.Context) error {
 	_, err := n.shop.store.exec(ctx, `UPDATE claims SET created_at = created_at - $1`, (25 * time.Hour).Milliseconds())
 	deleted, e := n.shop.cleanUp(ctx)
-	n.say("A day later the clean-up deletes %d keys.\n", deleted)
+	n.sayf("A day later the clean-up deletes %d keys.\n", deleted)
 	return errors.Join(err, e)
 }
 
-func (n *night) say(format string, args ...any) { _, _ = fmt.Fprintf(n.out, format+"\n", args...) }
+func (n *night) sayf(format string, args ...any) { _, _ = fmt.Fprintf(n.out, format+"\n", args...) }
 
 // click is one click: one key, and the request as often as it takes.
 func (n *night) click(ctx context.Context, buyer, seat, card string) string {

@@ -162,7 +162,10 @@ func readRequest(w http.ResponseWriter, r *http.Request) (c claim, o order, refu
 	if err != nil || len(header) > 1 {
 		return c, o, problem(http.StatusBadRequest, badRequest, "Idempotency-Key is one value of 1 to 255 visible ASCII characters")
 	}
-	var want struct{ Seat, Card string }
+	var want struct {
+		Seat string `json:"seat"`
+		Card string `json:"card"`
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
 		err = json.Unmarshal(body, &want)

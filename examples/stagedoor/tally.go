@@ -22,7 +22,7 @@ const (
 func (n *night) tally(ctx context.Context) error {
 	count := func(what string) (v int64) {
 		if err := n.shop.store.row(ctx, "SELECT "+what).Scan(&v); err != nil {
-			n.say("%s: %v", what, err)
+			n.sayf("%s: %v", what, err)
 			return -1
 		}
 		return v
@@ -45,7 +45,7 @@ func (n *night) tally(ctx context.Context) error {
 		{"charges at the provider", sold, int64(len(n.provider.Effects("")))},
 		{"events delivered", 2 * orders, count("count(delivered_at) FROM outbox")},
 		{"e-mails", sold, count("count(*) FROM mails")},
-		{"credits to wallets", sold, count("sum(credits) FROM wallets")},
+		{"credits to wallets", sold, count("coalesce(sum(credits), 0) FROM wallets")},
 	}
 	w := tabwriter.NewWriter(n.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "\tmust be\tis\t")
@@ -55,7 +55,7 @@ func (n *night) tally(ctx context.Context) error {
 		if row.is != row.must {
 			mark, wrong = "WRONG", errors.New("stagedoor: something happened twice, or not at all")
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", row.what, row.must, row.is, mark)
+		_, _ = fmt.Fprintf(w, "%s\t%d\t%d\t %s\n", row.what, row.must, row.is, mark)
 	}
 	return errors.Join(w.Flush(), wrong)
 }
