@@ -13,8 +13,6 @@ import (
 	"github.com/idem-go/idem/otelidem"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
@@ -112,33 +110,6 @@ func ExampleCountResends() {
 	// HTTP POST error.type=503
 	// HTTP POST http.request.resend_count=1
 	// idem POST idem.outcome=answered idem.attempts=2
-}
-
-// What a journal holds is asked for each time that metrics are collected.
-func ExampleObserveJournal() {
-	readStats := func(context.Context) (otelidem.JournalStats, error) {
-		return otelidem.JournalStats{Unknown: 1, Oldest: time.Minute, Window: 23 * time.Hour}, nil
-	}
-	reader := metric.NewManualReader()
-	meters := metric.NewMeterProvider(metric.WithReader(reader))
-	observed, err := otelidem.ObserveJournal(otelidem.Config{MeterProvider: meters}, readStats)
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = observed.Unregister() }()
-
-	var data metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &data); err != nil {
-		panic(err)
-	}
-	for _, m := range data.ScopeMetrics[0].Metrics {
-		fmt.Println(m.Name)
-	}
-	// Output:
-	// idem.intents
-	// idem.oldest_unresolved_age
-	// idem.key_window_remaining
-	// idem.expired
 }
 
 // logAttempt logs at a level that says what an attempt means: Debug, it goes on or

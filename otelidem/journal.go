@@ -10,7 +10,8 @@ import (
 )
 
 // JournalStats is what a store of Intents tells of itself, by the store's own
-// clock. The zero value is that of an empty one.
+// clock. The zero value is that of an empty one. It has the fields of
+// journal.Stats, which converts to it, so that this module needs no database.
 type JournalStats struct {
 	// Minted, Unknown and Stuck count the unresolved Intents by state: promised
 	// and not sent, sent with an outcome that is not known, and unknown where
