@@ -72,25 +72,36 @@ func together(run func(n int) error, callers int) func(n int) error {
 	}
 }
 
-// A stretch is a run of calls through one Transport, each with a new Intent.
+// A stretch is a run of calls through one Transport, each with a new Intent, and
+// as many bare ones.
 type stretch struct {
 	from, to int // numbers of the calls, counted from 1
 	measure.Sample
+	bare measure.Sample
 }
+
+// ratio is what a call costs as a multiple of a bare one.
+func (s stretch) ratio() float64 { return s.CPU / s.bare.CPU }
 
 // measureIntents makes so many calls, each with a new Intent, and returns what
 // they cost in ten stretches, and the bytes of heap that are left of each.
 func measureIntents(calls int, step func()) (list []stretch, left float64, err error) {
-	p := peers.Named(peers.Idem)
-	client := p.New(peers.Config{Transport: new(peers.Stub), BaseURL: peers.StubURL, Attempts: attempts})
-	run := serial(client, peers.StubURL, usualKey(p))
+	run := func(name string) func(n int) error {
+		p := peers.Named(name)
+		client := p.New(peers.Config{Transport: new(peers.Stub), BaseURL: peers.StubURL, Attempts: attempts})
+		return serial(client, peers.StubURL, usualKey(p))
+	}
+	ours, bare := run(peers.Idem), run(peers.Bare)
 	before := measure.LiveHeap()
 	for done, each := 0, calls/10; done < calls; done += each {
-		sample, err := measure.Measure(each, run)
-		if err != nil {
+		s := stretch{from: done + 1, to: done + each}
+		if s.bare, err = measure.Measure(each, bare); err != nil {
 			return nil, 0, err
 		}
-		list = append(list, stretch{done + 1, done + each, sample})
+		if s.Sample, err = measure.Measure(each, ours); err != nil {
+			return nil, 0, err
+		}
+		list = append(list, s)
 		step()
 	}
 	return list, (float64(measure.LiveHeap()) - float64(before)) / float64(calls), nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -142,9 +143,9 @@ func (r *results) flatTable() draw.Table {
 }
 
 func (r *results) intentTable() draw.Table {
-	t := draw.Table{Columns: []string{"calls", "ns/call", "CPU ns", "B", "allocs"}}
+	t := draw.Table{Columns: []string{"calls", "ns/call", "CPU ns", "× bare", "B", "allocs"}}
 	for _, s := range r.intents {
-		t.Add(fmt.Sprintf("%d to %d", s.from, s.to), whole(s.Wall), whole(s.CPU), whole(s.Bytes), whole(s.Allocs))
+		t.Add(fmt.Sprintf("%d to %d", s.from, s.to), whole(s.Wall), whole(s.CPU), ratio(s.ratio()), whole(s.Bytes), whole(s.Allocs))
 	}
 	return t
 }
@@ -168,7 +169,7 @@ func (r *results) mocks(f measure.Field) []float64 {
 func perSecond(s measure.Sample) float64 { return 1e9 / s.Wall }
 
 func whole(v float64) string   { return fmt.Sprintf("%.0f", v) }
-func signed(v float64) string  { return fmt.Sprintf("%+.0f", v) }
+func signed(v float64) string  { return fmt.Sprintf("%+.0f", math.Round(v)+0) } // +0 makes -0 positive
 func ratio(v float64) string   { return fmt.Sprintf("%.2f", v) }
 func percent(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }
 
