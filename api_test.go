@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write golden files anew")
 //	go test -run TestExportedSurface -update .
 func TestExportedSurface(t *testing.T) {
 	var lines []string
-	for _, dir := range []string{".", "contract", "mockserver", "journal"} {
+	for _, dir := range []string{".", "contract", "mockserver", "journal", "otelidem"} {
 		lines = append(lines, surface(t, dir)...)
 	}
 	golden(t, filepath.Join("testdata", "api.txt"), strings.Join(lines, "\n")+"\n")

@@ -17,7 +17,7 @@ import (
 func (c *call) loop(req *http.Request) (*http.Response, error) {
 	c.firstNumber = c.attempts + 1
 	c.layered = req.Context()
-	if c.verdict = c.keepGap(time.Now()); c.verdict.wait == 0 {
+	if c.verdict = c.keepGap(); c.verdict.wait == 0 {
 		c.once(req)
 	}
 	if c.verdict.retry {
@@ -168,7 +168,8 @@ func (c *call) once(req *http.Request) {
 	if c.keyed() && v.answer != settled && !c.body.inMem() {
 		c.in.remember(&c.req, &c.body)
 	}
-	outcome := c.book.fold(sent, v.answer, e.status)
+	end := time.Now()
+	outcome := c.book.fold(sent, v.answer, e.status, end)
 	c.ended, c.verdict, c.resp = e, v, nil
 	switch {
 	case resp == nil:
@@ -181,7 +182,7 @@ func (c *call) once(req *http.Request) {
 	}
 	c.tell(Attempt{
 		Number: c.attempts, Call: c.index, Method: methodOf(req), Host: c.req.URL.Host,
-		Start: now, Duration: time.Since(now), Sends: sent, Status: e.status, Err: e.err,
+		Start: now, Duration: end.Sub(now), Sends: sent, Status: e.status, Err: e.err,
 		Replay: e.replay, Outcome: outcome, Retry: v.retry, Wait: v.wait, Reason: v.reason,
 	})
 }
@@ -211,18 +212,19 @@ func (c *call) stampFirstSent(h http.Header) {
 
 // decide asks the judgement, and the Budget after it.
 func (c *call) decide(e ended) verdict {
-	now := time.Now()
-	h := history{
-		attempt: c.attempts, limit: c.settings.maxAttempts,
-		keyed: c.keyed(), repeatable: c.repeatable(),
-		now: now, maxWait: c.settings.maxRetryAfter, windowEnd: c.windowEnd(now),
-		bound: c.settings.backoff(c.attempts), draw: rand.Float64(),
+	h := history{attempt: c.attempts, keyed: c.keyed(), repeatable: c.repeatable()}
+	v := judge(&c.settings.contract, h, e)
+	if !v.retry {
+		return v // nearly every call ends here: no clock, no chance, no wait
 	}
+	h.now = time.Now()
+	h.limit, h.maxWait, h.windowEnd = c.settings.maxAttempts, c.settings.maxRetryAfter, c.windowEnd(h.now)
+	h.bound, h.draw = c.settings.backoff(c.attempts), rand.Float64()
 	h.deadline, _ = c.layered.Deadline()
 	if c.body.once {
 		h.cannotRepeat = because(ErrNotRepeatable, "%s", c.body.whyOnce)
 	}
-	v := decide(&c.settings.contract, h, e)
+	v = decide(&c.settings.contract, h, e)
 	if v.retry && !c.transport.Budget.spend() {
 		return verdict{reason: ErrOverBudget, answer: v.answer}
 	}
@@ -231,12 +233,12 @@ func (c *call) decide(e ended) verdict {
 
 // keepGap makes a call wait before its first attempt, if the contract wants a
 // longer time since the last send of the Intent.
-func (c *call) keepGap(now time.Time) verdict {
+func (c *call) keepGap() verdict {
 	gap := c.settings.contract.Gap
 	if gap == 0 || !c.keyed() || c.attempts > 0 {
 		return verdict{}
 	}
-	last := c.book.lastSend()
+	now, last := time.Now(), c.book.lastSend()
 	if last.IsZero() || ageOf(last, now) >= gap {
 		return verdict{}
 	}

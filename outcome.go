@@ -150,9 +150,9 @@ func (l *ledger) begin(t time.Time) {
 	}
 }
 
-// fold notes that an attempt has ended with opened sends and the answer a, and
-// returns the outcome as the call that made it sees it.
-func (l *ledger) fold(opened int, a answer, status int) Outcome {
+// fold notes that an attempt has ended at that time with opened sends and the
+// answer a, and returns the outcome as the call that made it sees it.
+func (l *ledger) fold(opened int, a answer, status int, at time.Time) Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trying--
@@ -160,7 +160,7 @@ func (l *ledger) fold(opened int, a answer, status int) Outcome {
 	only := opened == 1 && l.open == 0 && l.calls == 1 && !l.past
 	if opened > 0 {
 		l.sent = true
-		l.lastSent = time.Now()
+		l.lastSent = at
 		l.stands = false // a new send reopens an answer that was not settled
 	}
 	if a == refused && opened > 0 {

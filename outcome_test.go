@@ -75,12 +75,12 @@ func lates(l *ledger)  { l.late() }
 
 // folds ends an attempt that sent n times.
 func folds(n int, a answer, status int) ledgerEvent {
-	return func(l *ledger) { l.fold(n, a, status) }
+	return func(l *ledger) { l.fold(n, a, status, time.Now()) }
 }
 
 // tries is a whole attempt of a call that is under way.
 func tries(n int, a answer, status int) ledgerEvent {
-	return func(l *ledger) { l.begin(ledgerStart); l.fold(n, a, status) }
+	return func(l *ledger) { l.begin(ledgerStart); l.fold(n, a, status, time.Now()) }
 }
 
 // called is a whole call.
@@ -250,17 +250,17 @@ func TestLedger_OwnView(t *testing.T) {
 	assert.Equal(t, NotExecuted, l.outcome(1))
 	l.begin(ledgerStart)
 	assert.Equal(t, OutcomeUnknown, l.outcome(1), "a send may be under way")
-	assert.Equal(t, NotExecuted, l.fold(0, noAnswer, 0))
+	assert.Equal(t, NotExecuted, l.fold(0, noAnswer, 0, time.Now()))
 	l.begin(ledgerStart)
-	assert.Equal(t, NotExecuted, l.fold(1, refused, 429))
+	assert.Equal(t, NotExecuted, l.fold(1, refused, 429, time.Now()))
 	l.begin(ledgerStart)
-	assert.Equal(t, Answered, l.fold(1, decided, 402))
+	assert.Equal(t, Answered, l.fold(1, decided, 402, time.Now()))
 	assert.Equal(t, Answered, l.outcome(1))
 	assert.Equal(t, OutcomeUnknown, l.outcome(0), "for others the call is under way")
 	l.enter() // another call
 	assert.Equal(t, OutcomeUnknown, l.outcome(1))
 	l.begin(ledgerStart)
-	assert.Equal(t, OutcomeUnknown, l.fold(1, refused, 429))
+	assert.Equal(t, OutcomeUnknown, l.fold(1, refused, 429, time.Now()))
 	l.leave()
 	l.leave()
 }
@@ -273,40 +273,40 @@ func TestLedger_FirstSend(t *testing.T) {
 	assert.Zero(t, l.firstSend())
 	l.begin(at(1))
 	assert.Equal(t, at(1), l.firstSend(), "while it is under way it may be sending")
-	l.fold(0, noAnswer, 0)
+	l.fold(0, noAnswer, 0, time.Now())
 	assert.Zero(t, l.firstSend(), "nothing left after all")
 	l.begin(at(2))
-	l.fold(1, refused, 429)
+	l.fold(1, refused, 429, time.Now())
 	assert.Equal(t, at(2), l.firstSend(), "a refusal was a send")
 	l.begin(at(3))
-	l.fold(0, noAnswer, 0)
+	l.fold(0, noAnswer, 0, time.Now())
 	assert.Equal(t, at(2), l.firstSend())
 
 	// Two attempts at once: the earlier start counts, whichever of them sent.
 	l = new(ledger)
 	l.begin(at(1))
 	l.begin(at(2))
-	l.fold(0, noAnswer, 0)
+	l.fold(0, noAnswer, 0, time.Now())
 	assert.Equal(t, at(1), l.firstSend())
-	l.fold(1, noAnswer, 0)
+	l.fold(1, noAnswer, 0, time.Now())
 	assert.Equal(t, at(1), l.firstSend())
 
 	// A send seen only after its attempt had ended starts the clock as well: it
 	// left after that end, so then is soon enough.
 	l = new(ledger)
 	l.begin(at(1))
-	l.fold(0, noAnswer, 0)
+	l.fold(0, noAnswer, 0, time.Now())
 	l.late()
 	assert.False(t, l.firstSend().IsZero(), "something was sent")
 	first := l.firstSend()
 	l.begin(first.Add(time.Hour))
-	l.fold(1, noAnswer, 0)
+	l.fold(1, noAnswer, 0, time.Now())
 	assert.Equal(t, first, l.firstSend())
 
 	// A known first send stays, whatever follows.
 	l = &ledger{past: true, firstSent: at(0), sent: true}
 	l.begin(at(9))
-	l.fold(0, noAnswer, 0)
+	l.fold(0, noAnswer, 0, time.Now())
 	assert.Equal(t, at(0), l.firstSend())
 }
 
@@ -390,7 +390,7 @@ func TestLedger_AgreesWithThePlainOne(t *testing.T) {
 				}
 				status := map[answer]int{noAnswer: 503, refused: 429, decided: 402, settled: 201}[a]
 				trace = append(trace, "fold "+string(rune('0'+n))+" "+string(rune('0'+a)))
-				got := l.fold(n, a, status)
+				got := l.fold(n, a, status, time.Now())
 				p.fold(n, a, status)
 				want, _ := p.outcome(1)
 				require.Equal(t, want, got, "%v", trace)
