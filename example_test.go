@@ -168,7 +168,7 @@ func ExampleTransport_onAttempt() {
 
 // What an API means by a status is data.
 func ExampleTransport_contract() {
-	_ = &idem.Transport{Contract: contract.Contract{
+	transport := &idem.Transport{Contract: contract.Contract{
 		Header: "X-Request-Key",
 		Window: time.Hour,
 		Answers: []contract.Match{
@@ -177,13 +177,11 @@ func ExampleTransport_contract() {
 			{Status: 422, Path: "code", Value: "key_reused", Means: contract.Mismatch},
 		},
 	}}
-}
-
-// A budget shared by the Transports of one service keeps an outage from being
-// multiplied by every caller's retries.
-func ExampleNewBudget() {
-	budget := idem.NewBudget(0.1, 10) // one repeated attempt for ten calls, and ten to begin with
-	_ = &idem.Transport{Budget: budget}
+	fmt.Println(transport.Contract.Classify(409, nil, []byte(`{"code":"request_in_progress"}`)))
+	fmt.Println(transport.Contract.Classify(409, nil, []byte(`{"code":"sold_out"}`)))
+	// Output:
+	// InProgress
+	// Final
 }
 
 // The waits of the default Backoff, before jitter.
