@@ -1,17 +1,11 @@
 package idem
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
-
-	"github.com/google/uuid"
 )
 
 // Refused before the network: nothing was sent by this call.
@@ -143,50 +137,6 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// plain is the text of err in one line, without our prefix; joined errors are
-// separated by semicolons. Of a *url.Error, which an http.Client as Base gives,
-// the URL is left out, and of an answer that is not HTTP what net/http quotes.
-func plain(err error) string {
-	var parts []string
-	for line := range strings.Lines(withoutURLs(err, err.Error())) {
-		if part := strings.TrimPrefix(strings.Join(strings.Fields(unquoted(line)), " "), "idem: "); part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// unquoted cuts off what net/http quotes of an answer that it cannot read.
-func unquoted(line string) string {
-	for _, about := range []string{"malformed ", "bad Content-Length", "unsupported transfer encoding"} {
-		if i := strings.Index(line, about); i >= 0 {
-			said, _, _ := strings.Cut(line[i:], ` "`)
-			said, _, _ = strings.Cut(said, "line: ") // of a header, without quotes
-			line = line[:i] + strings.TrimRight(said, ": ")
-		}
-	}
-	return line
-}
-
-// withoutURLs takes from text, that of an error around err, what each *url.Error
-// puts in front of its own.
-func withoutURLs(err error, text string) string {
-	if u, ok := err.(*url.Error); ok { //nolint:errorlint // each error of the tree is looked at
-		text = strings.ReplaceAll(text, u.Error(), u.Err.Error())
-	}
-	switch e := err.(type) { //nolint:errorlint // as above
-	case interface{ Unwrap() error }:
-		if inner := e.Unwrap(); inner != nil {
-			text = withoutURLs(inner, text)
-		}
-	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
-			text = withoutURLs(inner, text)
-		}
-	}
-	return text
-}
-
 // Unwrap returns Reason and Last, where set.
 func (e *Error) Unwrap() []error {
 	var errs []error
@@ -213,54 +163,6 @@ func (e *Error) Timeout() bool {
 // the Transport has done all the repeating that makes sense.
 func (e *Error) Temporary() bool { return false }
 
-// Problem is a problem document (RFC 9457). Type is the identifier to decide
-// by; absent members are empty, and members of a wrong JSON type are ignored,
-// as the RFC asks. Extra holds all other members.
-type Problem struct {
-	Type, Title, Detail, Instance string
-	Status                        int
-	Extra                         map[string]json.RawMessage
-}
-
-// parseProblem returns the problem document in body, or nil if it is none.
-func parseProblem(header http.Header, body []byte) *Problem {
-	media, _, _ := strings.Cut(header.Get("Content-Type"), ";")
-	if !strings.EqualFold(strings.TrimSpace(media), "application/problem+json") {
-		return nil
-	}
-	var members map[string]json.RawMessage
-	if json.NewDecoder(bytes.NewReader(body)).Decode(&members) != nil || members == nil {
-		return nil
-	}
-	p := &Problem{Type: "about:blank"} // RFC 9457, 3.1.1
-	for member, into := range map[string]any{
-		"type": &p.Type, "title": &p.Title, "detail": &p.Detail, "instance": &p.Instance, "status": &p.Status,
-	} {
-		if raw, ok := members[member]; ok {
-			_ = json.Unmarshal(raw, into) // a member of a wrong type is ignored (RFC 9457, 3.1)
-			delete(members, member)
-		}
-	}
-	if len(members) > 0 {
-		p.Extra = members
-	}
-	return p
-}
-
-// textError is an error with a text of its own that matches others.
-type textError struct {
-	text string
-	is   []error
-}
-
-func (e *textError) Error() string   { return e.text }
-func (e *textError) Unwrap() []error { return e.is }
-
-// because returns an error that matches err and says more.
-func because(err error, format string, args ...any) error {
-	return &textError{text: err.Error() + ": " + fmt.Sprintf(format, args...), is: []error{err}}
-}
-
 // causeOf returns why ctx is done: its cause, matching ctx.Err() as well.
 func causeOf(ctx context.Context) error {
 	cause, err := context.Cause(ctx), ctx.Err()
@@ -271,40 +173,4 @@ func causeOf(ctx context.Context) error {
 		return cause
 	}
 	return &textError{text: cause.Error(), is: []error{cause, err}}
-}
-
-// attemptTimeoutError ends an attempt that took too long. It is a timeout, but not
-// the caller's: it matches neither of the context errors.
-type attemptTimeoutError time.Duration
-
-func (d attemptTimeoutError) Error() string {
-	return fmt.Sprintf("idem: the attempt had no answer within %v", time.Duration(d))
-}
-func (d attemptTimeoutError) Timeout() bool   { return true }
-func (d attemptTimeoutError) Temporary() bool { return true }
-
-// waitTooLongError is why a wait was not begun.
-type waitTooLongError struct {
-	wait, limit      time.Duration
-	what             string // whose limit it is
-	deadline, window bool
-}
-
-func (e *waitTooLongError) Error() string {
-	return fmt.Sprintf("idem: the next wait of %v is longer than the %v that %s",
-		e.wait.Round(time.Millisecond), e.limit.Round(time.Millisecond), e.what)
-}
-
-// Is makes the error match ErrWaitTooLong, and what set the limit.
-func (e *waitTooLongError) Is(target error) bool {
-	return target == ErrWaitTooLong || e.deadline && target == context.DeadlineExceeded || e.window && target == ErrExpired
-}
-
-// shortKey makes a key fit to be shown: the first eight digits of a UUID, a
-// length for anything else, which may hold a name or an address.
-func shortKey(key string) string {
-	if _, err := uuid.Parse(key); err == nil && len(key) == 36 {
-		return key[:8] + "…"
-	}
-	return fmt.Sprintf("of %d bytes", len(key))
 }

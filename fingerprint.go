@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 )
 
 // quick returns an in-process hash of method, URL and body. A body that can be
@@ -104,51 +103,4 @@ func (s *source) writeTo(w io.Writer) (n int64, err error) {
 		return n, errors.Join(err, s.closerOf(body)())
 	}
 	return 0, nil
-}
-
-// watch wraps a reader of the body that is not in memory, for one send by a.
-func (s *source) watch(r io.Reader, closeIt func() error, a *attempt) *watched {
-	w := &watched{source: s, reader: r, close: closeIt, attempt: a}
-	if s.hashed {
-		w.hash.SetSeed(s.seed)
-	}
-	a.opened(w)
-	return w
-}
-
-// A watched body tells its attempt of progress and of the reader's own errors,
-// and lets the last bytes go only if the whole is what it was at first.
-type watched struct {
-	source   *source
-	original bool // it reads the caller's own body
-	reader   io.Reader
-	close    func() error
-	closed   atomic.Bool
-	attempt  *attempt
-	n        atomic.Int64
-	hash     maphash.Hash
-}
-
-func (w *watched) Read(p []byte) (int, error) {
-	n, err := w.reader.Read(p)
-	total := w.n.Add(int64(n))
-	w.attempt.progress(n)
-	if s := w.source; s.hashed {
-		_, _ = w.hash.Write(p[:n])
-		switch {
-		case total > s.size, err == io.EOF && total < s.size, total == s.size && w.hash.Sum64() != s.sum:
-			n, err = 0, errBodyChanged
-		}
-	}
-	if err != nil && err != io.EOF {
-		w.attempt.bodyFailed(err)
-	}
-	return n, err
-}
-
-func (w *watched) Close() error {
-	if w.closed.Swap(true) {
-		return nil
-	}
-	return w.close()
 }

@@ -2,18 +2,13 @@ package idem
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
-	"github.com/idem-go/idem/contract"
 )
 
 // An Intent is one thing that the caller wants done once. Open it where the
@@ -53,10 +48,6 @@ type Intent struct {
 	first    [1]Attempt // backs attempts: most Intents need one
 }
 
-// namespace is the root of all derived keys: the UUIDv5 of this repository's URL.
-// It is fixed for ever: another value would make other keys of the same names.
-const namespace = "cf4e9cf3-0f6f-5ab3-ab9a-44981106f4ef"
-
 // Open mints an Intent with a new key: a UUID of version 4 from the
 // cryptographic source. The program ends if that source fails, because a key that
 // is not random could be another caller's.
@@ -67,16 +58,6 @@ func Open() *Intent {
 	}{key: mint()}
 	together.Intent.key = &together.key
 	return &together.Intent
-}
-
-// mint does what uuid.NewString does, whatever source uuid.SetRand may have been
-// given, and with one allocation less.
-func mint() string {
-	var u uuid.UUID
-	_, _ = rand.Read(u[:])  // it cannot return an error
-	u[6] = u[6]&0x0f | 0x40 // version 4 (RFC 9562, 5.4)
-	u[8] = u[8]&0x3f | 0x80 // the variant of RFC 9562, 4.1
-	return u.String()
 }
 
 // Adopt makes an Intent of a key that was minted elsewhere. The key is taken
@@ -114,29 +95,6 @@ func Derive(namespace, name string, since time.Time) (*Intent, error) {
 		return nil, errors.New("idem: Derive needs the earliest time at which the key can have been sent")
 	}
 	return &Intent{key: new(derive(namespace, name)), since: since.Round(0), book: ledger{past: true}}, nil
-}
-
-func derive(space, name string) string {
-	outer := uuid.NewSHA1(uuid.MustParse(namespace), []byte(space))
-	return uuid.NewSHA1(outer, []byte(name)).String()
-}
-
-// checkKey checks what holds under every contract, and refuses the nil UUID: it
-// is what a forgotten parameter looks like, and all who forget share it.
-func checkKey(key string) error {
-	if _, err := (contract.Contract{}).Wire(key); err != nil {
-		return because(ErrInvalidKey, "%s", strings.TrimPrefix(err.Error(), "contract: "))
-	}
-	if isNilUUID(key) {
-		return because(ErrInvalidKey, "the nil UUID")
-	}
-	return nil
-}
-
-func isNilUUID(key string) bool {
-	const zeros = "00000000-0000-0000-0000-000000000000"
-	key = strings.Trim(key, `"`)
-	return key == zeros || key == strings.ReplaceAll(zeros, "-", "")
 }
 
 // Key returns the key, in full. On the wire it may be spelled otherwise, as the
@@ -287,95 +245,4 @@ func WithIntent(ctx context.Context, in *Intent) context.Context {
 func IntentFromContext(ctx context.Context) (*Intent, bool) {
 	in, ok := ctx.Value(intentKey{}).(*Intent)
 	return in, ok
-}
-
-// Bind fixes the method, URL and body that the Intent stands for before the
-// first send, so that a State taken now carries the fingerprint. It sends
-// nothing. The body is read and put back: one without GetBody is read into
-// memory, up to 1 MiB, and r's Body, GetBody and ContentLength are set anew.
-//
-// It returns an error that matches ErrIntentReused if the Intent is bound to
-// another request, ErrNotRepeatable if the body cannot be read and put back,
-// and ErrNoIntent for an Intent that cannot be used.
-func (in *Intent) Bind(r *http.Request) error {
-	if err := in.usable(); err != nil {
-		return err
-	}
-	if r == nil || r.URL == nil {
-		return errors.New("idem: Bind needs a request with a URL")
-	}
-	body := new(source)
-	body.own(r)
-	if err := body.take(r, defaultMax, true); err != nil {
-		return err
-	}
-	body.restore(r)
-	if body.once {
-		return because(ErrNotRepeatable, "%s", body.whyOnce)
-	}
-	return in.bind(r, body, false, true)
-}
-
-// bind binds the Intent to a request, or checks that it is the one bound to. Of
-// a hop of a redirect it only takes the hash of the body. kept says that somebody
-// may write the Intent down before the call ends.
-func (in *Intent) bind(r *http.Request, body *source, hop, kept bool) error {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.seed == (maphash.Seed{}) {
-		in.seed = maphash.MakeSeed()
-	}
-	quick, err := body.quick(r, in.seed)
-	if err != nil || hop {
-		return err
-	}
-	if in.bound && quick != in.quick {
-		return ErrIntentReused
-	}
-	if !in.bound && in.sha != "" || in.sha == "" && (kept || in.written || in.around != nil) {
-		sha, err := body.fingerprint(r)
-		if err != nil {
-			return err
-		}
-		if in.sha != "" && sha != in.sha {
-			return ErrIntentReused
-		}
-		in.sha = sha
-	}
-	in.bound, in.quick = true, quick
-	if in.sha == "" && body.inMem() {
-		in.asking, in.request = body, r
-	}
-	return nil
-}
-
-// remember makes sure that the fingerprint of the bound request is known in the
-// form that can be written down.
-func (in *Intent) remember(r *http.Request, body *source) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.sha == "" {
-		in.sha, _ = body.fingerprint(r) // not readable again: the State stays unbound
-	}
-}
-
-// fingerprint is remember for a body in memory, which is not hashed before
-// somebody asks: few calls need it. in.mu is held.
-func (in *Intent) fingerprint() string {
-	if in.sha == "" && in.asking != nil && in.asking.unchanged() {
-		in.sha, _ = in.asking.fingerprint(in.request)
-	}
-	return in.sha
-}
-
-// forget lets go of the body of a call that ends.
-func (in *Intent) forget(body *source, settled bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if !settled {
-		in.fingerprint()
-	}
-	if in.asking == body {
-		in.asking, in.request = nil, nil
-	}
 }

@@ -32,7 +32,7 @@ func outcomes() []mutant {
 		{"state.go", "in.book.past, in.book.firstSent, in.book.sent = true, s.FirstSent, !s.FirstSent.IsZero()", "in.book.past, in.book.firstSent, in.book.sent = !s.FirstSent.IsZero(), s.FirstSent, !s.FirstSent.IsZero()", "a resumed Intent is not proved unsent"},
 		{"state.go", "in.book.settled = s.Outcome == Answered", "", "a settled State resumes as Answered"},
 		{"intent.go", "new(derive(namespace, name)), since: since.Round(0), book: ledger{past: true}}", "new(derive(namespace, name)), since: since.Round(0)}", "a derived key has a past"},
-		{"loop.go", "gap == 0 || !c.keyed() || c.attempts > 0", "true", "the contract's gap is kept between calls"},
+		{"window.go", "gap == 0 || !c.keyed() || c.attempts > 0", "true", "the contract's gap is kept between calls"},
 		{file, "l.past, l.stands = true, false", "l.stands = false", "what a layer has made unknown stays so"},
 		{"sends.go", "s.got++\n", "s.got = 1\n", "one attempt is sent at most 32 times"},
 		{"sends.go", "n = 1 + resent", "n = 1", "a Base without a trace that asks for the body again has sent again"},

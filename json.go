@@ -1,0 +1,99 @@
+package idem
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// A patientReader reads a body that Call could not read inside the attempt, and
+// waits for each piece of it as long as an attempt may take.
+type patientReader struct {
+	body    io.ReadCloser
+	timeout time.Duration // negative: without end
+}
+
+func (p *patientReader) Read(b []byte) (int, error) {
+	if _, here := p.body.(*memory); here || p.timeout <= 0 {
+		return p.body.Read(b)
+	}
+	late := make(chan struct{})
+	timer := time.AfterFunc(p.timeout, func() {
+		close(late)
+		_ = p.body.Close()
+	})
+	n, err := p.body.Read(b)
+	if !timer.Stop() && err != nil {
+		<-late
+		err = attemptTimeoutError(p.timeout)
+	}
+	return n, err
+}
+
+// decode reads JSON into out. An answer without a body leaves out as it is.
+func decode(resp *http.Response, body io.Reader, out any) error {
+	if out == nil || resp.StatusCode == http.StatusNoContent || resp.ContentLength == 0 {
+		return nil
+	}
+	dec := json.NewDecoder(body)
+	switch err := dec.Decode(out); {
+	case errors.Is(err, io.EOF): // no value has begun
+		return nil
+	case err != nil:
+		return fmt.Errorf("idem: the answer does not decode: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return errors.New("idem: the answer has more than one JSON value")
+	}
+	return nil
+}
+
+// request builds the request for Call.
+func (c *Client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+	if c.base == nil {
+		return nil, errors.New("idem: this Client was not made by NewClient")
+	}
+	if ctx == nil {
+		return nil, errors.New("idem: the context is nil")
+	}
+	if !strings.HasPrefix(path, "/") {
+		return nil, errors.New("idem: the path must begin with a slash (is it swapped with the method?)")
+	}
+	ref, err := url.Parse(path)
+	if err != nil || ref.Host != "" || ref.User != nil || ref.Fragment != "" {
+		return nil, errors.New("idem: the path is not one")
+	}
+	u := c.base.JoinPath()
+	u.Path = strings.TrimSuffix(c.base.Path, "/") + ref.Path
+	u.RawPath = strings.TrimSuffix(c.base.EscapedPath(), "/") + ref.EscapedPath()
+	u.RawQuery = ref.RawQuery
+	var reader io.Reader // stays nil without a body, which is not the same as an empty one
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("idem: the body does not encode: %w", err)
+		}
+		reader = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), reader)
+	if err != nil || method == "" {
+		return nil, errors.New("idem: the method or the URL is not valid")
+	}
+	for name, values := range c.header {
+		req.Header[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
+	}
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "application/json, application/problem+json")
+	}
+	if body != nil && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
