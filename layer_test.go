@@ -3,7 +3,9 @@ package idem_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,4 +166,187 @@ func TestAttemptsAreBounded(t *testing.T) {
 		assert.Equal(t, 1, attempts[0].Number)
 		assert.Equal(t, 1500, attempts[len(attempts)-1].Number)
 	}, status(503))
+}
+
+// Around is outside, the Intent's own Layer inside, the attempts within both.
+func TestTransport_Layers(t *testing.T) {
+	named := func(log *[]string, name string) idem.Layer {
+		return func(next http.RoundTripper) http.RoundTripper {
+			return baseFunc(func(r *http.Request) (*http.Response, error) {
+				*log = append(*log, name+" in")
+				if idem.AttemptNumber(r.Context()) != 0 {
+					*log = append(*log, "inside an attempt")
+				}
+				resp, err := next.RoundTrip(r)
+				*log = append(*log, name+" out")
+				return resp, err
+			})
+		}
+	}
+	resumed := func(t *testing.T, layer idem.Layer) *idem.Intent {
+		t.Helper()
+		in, err := idem.Resume(idem.State{Key: "k-1", Since: since()}, layer)
+		require.NoError(t, err)
+		return in
+	}
+	t.Run("order", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			var log []string
+			r.transport.Around = named(&log, "around")
+			r.transport.OnAttempt = func(_ context.Context, a idem.Attempt) { log = append(log, fmt.Sprint("attempt ", a.Number)) }
+			in := resumed(t, named(&log, "own"))
+			resp, _, err := r.post(t.Context(), in, "{}")
+			require.NoError(t, err)
+			require.Equal(t, 2, idem.ResultOf(resp).Attempts)
+			require.Equal(t, []string{"around in", "own in", "attempt 1", "attempt 2", "own out", "around out"}, log)
+			r.oneKey()
+		}, status(503), created)
+	})
+	t.Run("what it sees", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			in := idem.Open()
+			r.transport.Around = func(next http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(q *http.Request) (*http.Response, error) {
+					require.Equal(t, in.Key(), q.Header.Get("Idempotency-Key"))
+					got, ok := idem.IntentFromContext(q.Context())
+					require.True(t, ok)
+					require.Same(t, in, got)
+					require.NotEmpty(t, in.State().Fingerprint, "taken before the first send")
+					q = q.Clone(q.Context())
+					q.Header.Set("X-Trace", "t")
+					resp, err := next.RoundTrip(q)
+					require.NoError(t, err)
+					require.Equal(t, idem.Answered, in.Outcome())
+					return resp, nil
+				})
+			}
+			_, _, err := r.post(t.Context(), in, "{}")
+			require.NoError(t, err)
+			for _, h := range r.all() {
+				require.Equal(t, "t", h.header.Get("X-Trace"), "on every attempt")
+			}
+			r.oneKey()
+		}, status(503), created)
+	})
+	t.Run("answers without next", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			body := newOpaque("{}")
+			in := resumed(t, func(http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(q *http.Request) (*http.Response, error) { return reply(q, 201, "stored"), nil })
+			})
+			resp, text, err := r.send(keyedPost(t, in, "http://api/charges", body))
+			require.NoError(t, err)
+			require.Equal(t, "stored", text)
+			require.Equal(t, idem.Result{Key: "k-1", Status: 201, Outcome: idem.Answered, Replay: idem.Replayed}, idem.ResultOf(resp))
+			require.Equal(t, idem.Answered, in.Outcome())
+			require.Empty(t, in.Attempts())
+			require.Zero(t, r.count())
+			closedOnce(t, body, "not sent")
+		}, created)
+	})
+	t.Run("fails without next", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			body := newOpaque("{}")
+			in := idem.Open()
+			r.transport.Around = func(http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(*http.Request) (*http.Response, error) { return nil, errDisk })
+			}
+			_, _, err := r.send(keyedPost(t, in, "http://api/charges", body))
+			e := theError(t, err)
+			require.ErrorIs(t, err, errDisk)
+			require.Equal(t, idem.NotExecuted, e.Outcome)
+			require.Equal(t, in.Key(), e.Key)
+			require.Zero(t, e.Attempts)
+			require.Zero(t, r.count())
+			closedOnce(t, body, "not sent")
+		}, created)
+	})
+	t.Run("fails after next", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			counted := &closes{RoundTripper: r.base}
+			r.transport.Base = counted
+			in := idem.Open()
+			r.transport.Around = func(next http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(q *http.Request) (*http.Response, error) {
+					resp, err := next.RoundTrip(q)
+					require.NoError(t, err)
+					return resp, errDisk // both: the error counts
+				})
+			}
+			resp, err := r.transport.RoundTrip(keyedPost(t, in, "http://api/charges", strings.NewReader("{}"))) //nolint:bodyclose // there is none
+			require.Nil(t, resp)
+			e := theError(t, err)
+			require.ErrorIs(t, err, errDisk)
+			require.Equal(t, idem.Answered, e.Outcome)
+			require.Equal(t, 201, e.Status)
+			require.Equal(t, 1, e.Attempts)
+			require.Equal(t, counted.out.Load(), counted.closed.Load())
+		}, created)
+	})
+	t.Run("both nil", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			r.transport.Around = func(http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(*http.Request) (*http.Response, error) { return nil, nil })
+			}
+			_, _, err := r.post(t.Context(), idem.Open(), "{}")
+			require.Equal(t, idem.NotExecuted, theError(t, err).Outcome)
+		}, created)
+	})
+	t.Run("next's error is one of ours", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			r.transport.Around = func(next http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(q *http.Request) (*http.Response, error) {
+					resp, err := next.RoundTrip(q)
+					require.Nil(t, resp)
+					require.Equal(t, 3, theError(t, err).Attempts)
+					return nil, fmt.Errorf("span: %w", err)
+				})
+			}
+			_, _, err := r.post(t.Context(), idem.Open(), "{}")
+			require.Equal(t, idem.OutcomeUnknown, theError(t, err).Outcome)
+			require.ErrorIs(t, err, idem.ErrExhausted)
+		}, lost)
+	})
+	t.Run("unkeyed requests pass Around as well", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			var log []string
+			r.transport.Around = named(&log, "around")
+			_, _, err := r.post(t.Context(), nil, "{}")
+			require.NoError(t, err)
+			require.Len(t, log, 2)
+		}, created)
+	})
+	t.Run("a Layer cannot change the key", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			r.transport.Around = func(next http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(q *http.Request) (*http.Response, error) {
+					q = q.Clone(q.Context())
+					q.Header.Set("Idempotency-Key", "other")
+					q.Header["idempotency-key"] = []string{"third"}
+					return next.RoundTrip(q)
+				})
+			}
+			in := idem.Open()
+			_, _, err := r.post(t.Context(), in, "{}")
+			require.NoError(t, err)
+			require.Equal(t, []string{in.Key()}, r.all()[0].keys)
+			r.oneKey()
+		}, status(503), created)
+	})
+	t.Run("its deadline bounds the attempts", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			r.transport.Around = func(next http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(q *http.Request) (*http.Response, error) {
+					ctx, cancel := context.WithTimeout(q.Context(), time.Second)
+					defer cancel()
+					return next.RoundTrip(q.WithContext(ctx))
+				})
+			}
+			start := time.Now()
+			_, _, err := r.post(t.Context(), idem.Open(), "{}")
+			e := theError(t, err)
+			require.Equal(t, idem.OutcomeUnknown, e.Outcome)
+			require.LessOrEqual(t, time.Since(start), 2*time.Second, "a layer's context that is done is not tried again")
+		}, stall)
+	})
 }
