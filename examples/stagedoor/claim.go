@@ -18,9 +18,7 @@ type claim struct {
 	buyer, key string // unique together: another buyer's key is one that nobody has seen
 	print      string // SHA-256 over method, path and body
 	orderID    string
-	token      int64   // the fence: only who holds the newest may store an answer
-	answer     *answer // nil: none yet
-	stale      bool    // whoever held it has died, or given it up
+	token      int64 // the fence: only who holds the newest may store an answer
 }
 
 // errFenced: the claim was taken over while this process slept or waited. What
@@ -47,39 +45,29 @@ func (s *Shop) insertClaim(ctx context.Context, tx conn, c claim) (won bool, err
 // lost finds out what a lost insert means. One of three things, and then there is
 // an answer; or the claim is stale, and now it is ours: go on with the same order.
 func (s *Shop) lost(ctx context.Context, mine claim) (known *answer, c claim, err error) {
-	c, err = s.readClaim(ctx, mine.buyer, mine.key)
-	if err != nil {
-		return nil, c, err
-	}
-	a := busy()
+	c = claim{buyer: mine.buyer, key: mine.key}
+	stored, status, stale := answer{replayed: true}, sql.NullInt64{}, false
+	there, err := s.store.find(ctx, []any{&c.print, &c.orderID, &c.token, &stale, &status, &stored.location, &stored.body},
+		`SELECT print, order_id, token, held_until <= {now}, status, location, body FROM claims WHERE buyer = $1 AND key = $2`,
+		c.buyer, c.key)
 	switch {
-	case c.print != mine.print:
-		a = problem(http.StatusUnprocessableEntity, keyReused, "This key came before with another request; a new request needs a new key")
-	case c.answer != nil:
-		a = c.answer
-	case c.stale:
+	case err != nil:
+		return nil, c, err
+	case there && c.print != mine.print:
+		return problem(http.StatusUnprocessableEntity, keyReused, "This key came before with another request; that needs a new key"), c, nil
+	case status.Valid:
+		stored.status = int(status.Int64)
+		return &stored, c, nil
+	case stale:
 		if won, err := s.takeOver(ctx, &c); won || err != nil {
 			return nil, c, err
 		}
 	}
-	return a, c, nil
+	return busy(), c, nil // also if the clean-up has just deleted it
 }
 
-func (s *Shop) readClaim(ctx context.Context, buyer, key string) (claim, error) {
-	c := claim{buyer: buyer, key: key}
-	var status sql.NullInt64
-	var a answer
-	err := s.store.row(ctx, `SELECT print, order_id, token, held_until <= {now}, status, location, body
-		FROM claims WHERE buyer = $1 AND key = $2`, buyer, key).
-		Scan(&c.print, &c.orderID, &c.token, &c.stale, &status, &a.location, &a.body)
-	if status.Valid {
-		a.status, a.replayed = int(status.Int64), true
-		c.answer = &a
-	}
-	return c, err
-}
-
-// takeOver makes a stale claim ours by raising its token. Of many who try, one
+// takeOver makes a stale claim ours, whose holder has died or given it up, by raising
+// its token. Of many who try, one
 // finds the token that all have read.
 func (s *Shop) takeOver(ctx context.Context, c *claim) (bool, error) {
 	n, err := s.store.exec(ctx, `UPDATE claims SET token = token + 1, held_until = {now} + $4

@@ -72,7 +72,9 @@ func (r reply) replayed() bool { return r.header.Get("Idempotent-Replayed") == "
 
 // kind is the last part of the problem's type.
 func (r reply) kind() string {
-	var p struct{ Type string }
+	var p struct {
+		Type string `json:"type"`
+	}
 	_ = json.Unmarshal([]byte(r.body), &p)
 	return p.Type[strings.LastIndex(p.Type, "/")+1:]
 }
@@ -114,7 +116,8 @@ func want(seat, card string) string { return `{"seat":"` + seat + `","card":"` +
 func count(t *testing.T, s *Store, query string) int {
 	t.Helper()
 	var n int
-	require.NoError(t, s.row(t.Context(), query).Scan(&n))
+	_, err := s.find(t.Context(), []any{&n}, query)
+	require.NoError(t, err)
 	return n
 }
 

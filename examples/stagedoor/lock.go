@@ -31,6 +31,9 @@ func newLock(name string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stagedoor: -lock: %w", err)
 	}
+	// It must not cost more than it saves; and a SET NX that is repeated by itself
+	// meets its own lock.
+	options.DialTimeout, options.ReadTimeout, options.MaxRetries = time.Second/5, time.Second/5, -1
 	return &Lock{redis: redis.NewClient(options)}, nil
 }
 

@@ -77,9 +77,8 @@ func (n *night) doubleClick(ctx context.Context) {
 
 func (n *night) sharedKey(ctx context.Context) {
 	n.clicks.Add(2)
-	fay, _ := n.ask(ctx, "fay", "a-key", "S14", "good", 1)
-	fred, _ := n.ask(ctx, "fred", "a-key", "S14", "good", 1)
-	n.sayf("20:20  Fay happens to use Fred's key, and gets a seat: %d. Fred uses it for another seat: %d.", fay.Status, fred.Status)
+	n.sayf("20:20  Fay happens to use Fred's key, and gets a seat: %d.", n.once(ctx, "fay", "a-key", "S14"))
+	n.sayf("       Fred uses it for another seat: %d.", n.once(ctx, "fred", "a-key", "S14"))
 }
 
 func (n *night) declinedCard(ctx context.Context) {
@@ -104,19 +103,19 @@ func (n *night) deadProcess(ctx context.Context) error {
 			once.Do(func() { panic(http.ErrAbortHandler) })
 		}
 	}
-	gwen := func() int { res, _ := n.ask(ctx, "gwen", "c-key", "S17", "good", 1); return res.Status }
-	dead, early := gwen(), gwen()
+	n.once(ctx, "gwen", "c-key", "S17")
+	n.sayf("20:50  The process dies between Gwen's charge and her answer. She asks again, while the claim of the dead one")
+	n.sayf("       holds: %d. Half a minute later it is taken over, with", n.once(ctx, "gwen", "c-key", "S17"))
 	_, err := n.shop.store.exec(ctx, `UPDATE claims SET held_until = held_until - $1`, n.shop.Stale.Milliseconds())
-	n.sayf("20:50  The process dies between Gwen's charge and her answer: %d. She asks again: %d, while the dead one's claim", dead, early)
-	n.sayf("       holds. Half a minute later it is taken over, with the same order and the same charge: %d.", gwen())
+	n.sayf("       the same order and the same charge: %d.", n.once(ctx, "gwen", "c-key", "S17"))
 	return err
 }
 
 func (n *night) silentProvider(ctx context.Context) (err error) {
 	n.clicks.Add(1)
 	charges := n.provider.On("POST /charges").Always("drop@head")
-	hugo, _ := n.ask(ctx, "hugo", "b-key", "S18", "good", 1)
-	n.sayf("21:00  Every answer about Hugo's charge is lost. He is told %d, not decided yet, and goes home.", hugo.Status)
+	n.sayf("21:00  Every answer about Hugo's charge is lost. He is told %d, not decided yet, and goes home.",
+		n.once(ctx, "hugo", "b-key", "S18"))
 	charges.Always("pass")
 	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
 	var asking sync.WaitGroup
@@ -161,6 +160,12 @@ func (n *night) click(ctx context.Context, buyer, seat, card string) string {
 	return fmt.Sprint(res.Status)
 }
 
+// once is one request, and the status of its answer.
+func (n *night) once(ctx context.Context, buyer, key, seat string) int {
+	res, _ := n.ask(ctx, buyer, key, seat, "good", 1)
+	return res.Status
+}
+
 // ask sends an order, in at most so many attempts. The body is that of a 2xx.
 func (n *night) ask(ctx context.Context, buyer, key, seat, card string, attempts int) (idem.Result, string) {
 	phone, err := idem.NewClient(idem.Config{
@@ -178,17 +183,13 @@ func (n *night) ask(ctx context.Context, buyer, key, seat, card string, attempts
 
 // crowd runs f for each of many at once, and counts what they get.
 func crowd(size int, f func(i int) string) map[string]int {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	got := make(map[string]int)
+	answers := make(chan string)
 	for i := range size {
-		all.Go(func() {
-			s := f(i)
-			mu.Lock()
-			defer mu.Unlock()
-			got[s]++
-		})
+		go func() { answers <- f(i) }()
 	}
-	all.Wait()
+	got := make(map[string]int)
+	for range size {
+		got[<-answers]++
+	}
 	return got
 }

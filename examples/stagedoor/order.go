@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -57,12 +56,12 @@ func (s *Shop) placeOrder(ctx context.Context, c claim, o order) (won bool, refu
 // unique constraint on the seat decides, and not a look at what is free: of two
 // who want the last seat, the second insert waits for the first one's end.
 func hold(ctx context.Context, tx conn, o *order) (*answer, error) {
-	err := tx.row(ctx, `SELECT price FROM seats WHERE id = $1`, o.seat).Scan(&o.amount)
-	if errors.Is(err, sql.ErrNoRows) {
-		return problem(http.StatusNotFound, noSuchSeat, "There is no such seat"), nil
-	}
+	there, err := tx.find(ctx, []any{&o.amount}, `SELECT price FROM seats WHERE id = $1`, o.seat)
 	if err != nil {
 		return nil, err
+	}
+	if !there {
+		return problem(http.StatusNotFound, noSuchSeat, "There is no such seat"), nil
 	}
 	n, err := tx.exec(ctx, `INSERT INTO holds (seat, order_id) VALUES ($1, $2) ON CONFLICT (seat) DO NOTHING`, o.seat, o.id)
 	if err != nil || n == 1 {
@@ -107,8 +106,11 @@ func (o order) body() string {
 
 func (s *Shop) readOrder(ctx context.Context, id string) (order, error) {
 	o := order{id: id}
-	err := s.store.row(ctx, `SELECT buyer, seat, card, amount, state FROM orders WHERE id = $1`, id).
-		Scan(&o.buyer, &o.seat, &o.card, &o.amount, &o.state)
+	there, err := s.store.find(ctx, []any{&o.buyer, &o.seat, &o.card, &o.amount, &o.state},
+		`SELECT buyer, seat, card, amount, state FROM orders WHERE id = $1`, id)
+	if err == nil && !there {
+		err = fmt.Errorf("stagedoor: there is no order %s", id)
+	}
 	return o, err
 }
 

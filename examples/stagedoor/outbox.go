@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,14 +36,11 @@ func (s *Shop) relay(ctx context.Context, client *http.Client, url string) (deli
 	var e event
 	var at int64
 	for {
-		found := s.store.row(ctx, `SELECT id, kind, order_id, buyer, created_at FROM outbox
-			WHERE delivered_at IS NULL AND (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT 1`, at, e.ID).
-			Scan(&e.ID, &e.Kind, &e.Order, &e.Buyer, &at)
-		switch {
-		case errors.Is(found, sql.ErrNoRows):
-			return delivered, err
-		case found != nil:
-			return delivered, errors.Join(err, found)
+		found, broken := s.store.find(ctx, []any{&e.ID, &e.Kind, &e.Order, &e.Buyer, &at},
+			`SELECT id, kind, order_id, buyer, created_at FROM outbox
+			WHERE delivered_at IS NULL AND (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT 1`, at, e.ID)
+		if !found {
+			return delivered, errors.Join(err, broken)
 		}
 		failed := deliver(ctx, client, url, e)
 		if failed == nil {

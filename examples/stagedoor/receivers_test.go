@@ -20,7 +20,7 @@ func TestOutbox(t *testing.T) {
 	onStores(t, func(t *testing.T, s *Store) {
 		h := newHouse(t, s, Config{})
 		for i := 1; i <= 5; i++ {
-			require.Equal(t, 201, h.order("ann", fmt.Sprint("click ", i), want(seat(i), "good")).status)
+			require.Equal(t, 201, h.order("ann", fmt.Sprint("click-", i), want(seat(i), "good")).status)
 		}
 		require.Equal(t, 402, h.order("bob", "click", want("S06", "declined")).status)
 		var arrived atomic.Int64
@@ -102,8 +102,8 @@ func waiting(t *testing.T, s *Store) <-chan struct{} {
 				continue
 			}
 			n := 0
-			_ = s.row(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
-				AND query LIKE 'INSERT INTO inbox%'`).Scan(&n)
+			_, _ = s.find(t.Context(), []any{&n}, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+				AND query LIKE 'INSERT INTO inbox%'`)
 			if n > 0 {
 				return
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
@@ -61,14 +60,11 @@ func (s *Shop) askProvider(ctx context.Context, r journal.Record) (journal.Findi
 func (s *Shop) finishOrders(ctx context.Context) (finished int, err error) {
 	var c claim
 	for {
-		found := s.store.row(ctx, `SELECT buyer, key, order_id, token FROM claims
-			WHERE status IS NULL AND held_until <= {now} AND order_id > $1 ORDER BY order_id LIMIT 1`, c.orderID).
-			Scan(&c.buyer, &c.key, &c.orderID, &c.token)
-		switch {
-		case errors.Is(found, sql.ErrNoRows):
-			return finished, err
-		case found != nil:
-			return finished, errors.Join(err, found)
+		found, broken := s.store.find(ctx, []any{&c.buyer, &c.key, &c.orderID, &c.token},
+			`SELECT buyer, key, order_id, token FROM claims
+			WHERE status IS NULL AND held_until <= {now} AND order_id > $1 ORDER BY order_id LIMIT 1`, c.orderID)
+		if !found {
+			return finished, errors.Join(err, broken)
 		}
 		record, failed := s.journal.Find(ctx, chargeRef(c.orderID))
 		won := false

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -88,9 +87,8 @@ func (h *house) until(done func() bool) {
 func chargeKey(t *testing.T, s *Store) string {
 	t.Helper()
 	var id, key string
-	require.NoError(t, errors.Join(
-		s.row(t.Context(), "SELECT id FROM orders").Scan(&id),
-		s.row(t.Context(), "SELECT key FROM idem_intents").Scan(&key)))
+	_, err := s.find(t.Context(), []any{&id, &key}, "SELECT id, key FROM orders, idem_intents")
+	require.NoError(t, err)
 	assert.Equal(t, "order-"+id, key)
 	return key
 }

@@ -144,8 +144,7 @@ func (s *Shop) goOn(ctx context.Context, c claim) (*answer, error) {
 	return a, err
 }
 
-// maxBody is the longest body of a request.
-const maxBody = 4 << 10
+const maxBody = 4 << 10 // of a request
 
 // readRequest takes the request apart, or says what is wrong with it.
 func readRequest(w http.ResponseWriter, r *http.Request) (c claim, o order, refusal *answer) {

@@ -63,7 +63,8 @@ func isPostgres(dsn string) bool { return strings.HasPrefix(dsn, "postgres") }
 func onStore(ctx context.Context, dsn string, do func(*Store) error) (err error) {
 	remove := func() error { return nil }
 	defer func() { err = errors.Join(err, remove()) }()
-	if isPostgres(dsn) {
+	switch {
+	case isPostgres(dsn):
 		server, err := connect(dsn)
 		if err != nil {
 			return err
@@ -81,7 +82,9 @@ func onStore(ctx context.Context, dsn string, do func(*Store) error) (err error)
 			mark = "&"
 		}
 		dsn += mark + "search_path=" + name
-	} else {
+	case dsn != "":
+		return errors.New("stagedoor: -db is the postgres:// URL of a database, or empty")
+	default:
 		dir, err := os.MkdirTemp("", "stagedoor-")
 		if err != nil {
 			return err
@@ -132,6 +135,11 @@ func (c conn) exec(ctx context.Context, statement string, args ...any) (int64, e
 	return res.RowsAffected()
 }
 
-func (c conn) row(ctx context.Context, statement string, args ...any) *sql.Row {
-	return c.QueryRowContext(ctx, c.words.Replace(statement), args...)
+// find reads one row into what into points to, and reports whether there is one.
+func (c conn) find(ctx context.Context, into []any, statement string, args ...any) (bool, error) {
+	err := c.QueryRowContext(ctx, c.words.Replace(statement), args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
 }

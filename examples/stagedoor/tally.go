@@ -21,7 +21,7 @@ const (
 // log, the charges by the provider's ledger, the rest by the tables.
 func (n *night) tally(ctx context.Context) error {
 	count := func(what string) (v int64) {
-		if err := n.shop.store.row(ctx, "SELECT "+what).Scan(&v); err != nil {
+		if _, err := n.shop.store.find(ctx, []any{&v}, "SELECT "+what); err != nil {
 			n.sayf("%s: %v", what, err)
 			return -1
 		}
