@@ -21,7 +21,7 @@ type goal struct {
 
 // goals returns all of them, or nil if not all parts were run.
 func (r *results) goals() []goal {
-	if r.stub.Names == nil || r.serial.Names == nil || r.retry.Names == nil || r.bodies == nil || r.waits == nil || r.chaos == nil || r.flat == nil {
+	if r.stub.Names == nil || r.serial.Names == nil || r.retry.Names == nil || r.bodies == nil || r.waits == nil || r.chaos == nil || r.mock == nil {
 		return nil
 	}
 	var list []goal

@@ -56,12 +56,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, progress io.Writ
 	if err != nil {
 		return err
 	}
-	r, err := s.measure(ctx, strings.ToUpper(*only), progress)
-	if err != nil {
-		return err
-	}
-	if _, err := io.WriteString(out, r.text()); err != nil || target == "" {
-		return err
+	r, failed := s.measure(ctx, strings.ToUpper(*only), progress)
+	if _, err := io.WriteString(out, r.text()); failed != nil || err != nil || target == "" {
+		return errors.Join(failed, err)
 	}
 	return r.write(target)
 }
@@ -80,7 +77,8 @@ func whereTo(dir, only string, quick bool) (string, error) {
 	return dir, nil
 }
 
-// measure runs the parts whose letters are in only, or all.
+// measure runs the parts whose letters are in only, or all. With an error come
+// the results so far.
 func (s sizes) measure(ctx context.Context, only string, progress io.Writer) (*results, error) {
 	var parts []part
 	var sum time.Duration
@@ -98,7 +96,7 @@ func (s sizes) measure(ctx context.Context, only string, progress io.Writer) (*r
 		bar.Describe(fmt.Sprintf("%s: %s", p.letter, p.title))
 		step := func(took time.Duration) { _ = bar.Add64(took.Milliseconds()) }
 		if err := p.run(ctx, r, step); err != nil {
-			return nil, fmt.Errorf("part %s: %w", p.letter, err)
+			return r, fmt.Errorf("part %s: %w", p.letter, err)
 		}
 	}
 	_ = bar.Finish()

@@ -141,7 +141,7 @@ func runWaiting(_ context.Context, r *results, step func(time.Duration)) error {
 	r.waits = map[string][]waitCost{}
 	for range r.looks {
 		for _, p := range peers.Of("E") {
-			cost, err := measureWaiting(p, r.waiting, r.wait)
+			cost, err := patientlyWaiting(p, r.waiting, r.wait)
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
