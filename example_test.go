@@ -144,26 +144,43 @@ func ExampleWithIntent() {
 	// Output: 201 2
 }
 
-// One line for each attempt.
+// One line for each attempt: Debug while all goes its way, Info for what took more
+// than one, Warn for what nobody knows. The line holds no key, body or query.
 func ExampleTransport_onAttempt() {
-	server, _ := start("503@received retry-after=1")
+	server, _ := start()
 	defer server.Close()
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	slow, stuck := idem.Open(), idem.Open()
+	server.On("POST /charges").Key(slow.Key()).Then("503@received")
+	server.On("POST /charges").Key(stuck.Key()).Always("504@received")
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == "time" || a.Key == "duration" || a.Key == "wait" || a.Key == "host" {
 			return slog.Attr{} // differs from run to run
 		}
 		return a
 	}}))
 	client, _ := idem.NewClient(idem.Config{BaseURL: server.URL, Transport: &idem.Transport{
-		Base: server.Transport(),
+		Base:        server.Transport(),
+		MaxAttempts: 2,
 		OnAttempt: func(ctx context.Context, a idem.Attempt) {
-			logger.InfoContext(ctx, "attempt", "idem", a)
+			level := slog.LevelDebug
+			switch {
+			case a.Retry:
+			case a.Outcome == idem.OutcomeUnknown:
+				level = slog.LevelWarn
+			case a.Number > 1:
+				level = slog.LevelInfo
+			}
+			logger.Log(ctx, level, "attempt", "idem", a)
 		},
 	}})
-	_, _ = client.Call(context.Background(), idem.Open(), "POST", "/charges", order{500}, nil)
+	for _, charge := range []*idem.Intent{slow, stuck} {
+		_, _ = client.Call(context.Background(), charge, "POST", "/charges", order{500}, nil)
+	}
 	// Output:
-	// level=INFO msg=attempt idem.number=1 idem.call=1 idem.method=POST idem.sends=1 idem.status=503 idem.outcome=unknown
+	// level=DEBUG msg=attempt idem.number=1 idem.call=1 idem.method=POST idem.sends=1 idem.status=503 idem.outcome=unknown
 	// level=INFO msg=attempt idem.number=2 idem.call=1 idem.method=POST idem.sends=1 idem.status=201 idem.outcome=answered
+	// level=DEBUG msg=attempt idem.number=1 idem.call=1 idem.method=POST idem.sends=1 idem.status=504 idem.outcome=unknown
+	// level=WARN msg=attempt idem.number=2 idem.call=1 idem.method=POST idem.sends=1 idem.status=504 idem.outcome=unknown idem.reason="every attempt is used up"
 }
 
 // What an API means by a status is data.
