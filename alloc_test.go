@@ -16,6 +16,9 @@ import (
 // http.Client: not more than today, with one allocation more under the race
 // detector. A change that raises it has to say why.
 func TestCostOfACall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short is how the mutants are tried, and a function with mutants in it costs more")
+	}
 	bare := cost(t, &http.Client{Transport: canned{}}, false)
 	ours := &http.Client{Transport: &idem.Transport{Base: canned{}}}
 	for _, test := range []struct {
