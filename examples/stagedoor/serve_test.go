@@ -17,9 +17,8 @@ import (
 
 // The lines that -serve prints are run as they are, and do what they say.
 func TestServe(t *testing.T) {
-	sh, err := exec.LookPath("curl")
+	_, err := exec.LookPath("curl")
 	require.NoError(t, err, "the lines are for curl")
-	_ = sh
 	onStores(t, func(t *testing.T, s *Store) {
 		ctx, stop := context.WithCancel(t.Context())
 		read, write := io.Pipe()
@@ -61,6 +60,31 @@ func TestServe(t *testing.T) {
 		require.NoError(t, <-done)
 		_, err := http.Get(url[1])
 		assert.Error(t, err, "it is shut")
+	})
+}
+
+// What runs beside the orders does all of its jobs: the order that nobody waits for is
+// charged and finished, its events and webhooks are delivered, old keys are deleted.
+func TestJobs(t *testing.T) {
+	onStores(t, func(t *testing.T, s *Store) {
+		h := newHouse(t, s, Config{})
+		down := h.provider.On("POST /charges").Always("503@received")
+		require.Equal(t, 503, h.order("ann", "click", want("S01", "good")).status)
+		down.Always("pass")
+		aged(t, s, "old", 10, 25*time.Hour)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.jobs(ctx, h.provider, h.url)
+		}()
+		require.Eventually(t, func() bool {
+			return count(t, s, "SELECT count(*) FROM mails") == 1 && count(t, s, "SELECT count(*) FROM wallets") == 1
+		}, 20*time.Second, 20*time.Millisecond)
+		stop()
+		<-done
+		h.one()
+		assert.Equal(t, 1, count(t, s, "SELECT count(*) FROM claims WHERE status = 201"))
 	})
 }
 
