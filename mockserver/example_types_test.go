@@ -102,7 +102,7 @@ func ExampleEffect() {
 
 // Some servers give another answer to a repeat than the first one's.
 func ExampleKind() {
-	srv := memory(mockserver.Config{Kind: mockserver.Kind{Again: `409 body={"error":"duplicate","of":"{id}"}`}})
+	srv := memory(mockserver.Config{Kind: mockserver.Kind{Again: "409 body=`{\"error\":\"duplicate\",\"of\":\"{id}\"}`"}})
 	defer srv.Close()
 	fmt.Println(post(srv, "/orders", "k-1", "{}"), post(srv, "/orders", "k-1", "{}"))
 	// Output: 201 409

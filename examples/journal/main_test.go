@@ -5,6 +5,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"github.com/idem-go/idem/examples/internal/page"
 )
 
 // The example starts itself again: so does its test.
@@ -25,4 +27,5 @@ func TestShow(t *testing.T) {
 	if !bytes.Contains(out.Bytes(), []byte("Charged: 1 time.")) {
 		t.Error(out.String())
 	}
+	page.Shows(t, "journal", out.String())
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idem-go/idem/examples/internal/page"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -20,6 +21,7 @@ func TestPictureIsCurrent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lost-answer.svg")
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), &out, file))
+	page.Shows(t, "lostanswer", out.String())
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	want, err := os.ReadFile(filepath.Join("..", "..", "docs", "lost-answer.svg"))

@@ -9,6 +9,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"time"
@@ -20,16 +21,21 @@ func main() {
 	flag.Parse()
 	log.SetFlags(0)
 	without, with := both(*seed)
-	const every = 10
-	fmt.Println("seconds     without a Budget    with one   (calls a second that succeed)")
-	for at := 0; at+every <= len(with.good); at += every {
-		fmt.Printf("%3d to %3d  %16.1f  %10.1f\n", at, at+every, without.rate(at, at+every), with.rate(at, at+every))
-	}
+	table(os.Stdout, without, with)
 	if *file == "" {
 		return
 	}
 	if err := os.WriteFile(*file, []byte(draw(without, with)), 0o600); err != nil {
 		log.Fatal(err)
+	}
+}
+
+// table prints what gets through in each ten seconds.
+func table(out io.Writer, without, with *result) {
+	const every = 10
+	_, _ = fmt.Fprintln(out, "seconds     without a Budget    with one   (calls a second that succeed)")
+	for at := 0; at+every <= len(with.good); at += every {
+		_, _ = fmt.Fprintf(out, "%3d to %3d  %16.1f  %10.1f\n", at, at+every, without.rate(at, at+every), with.rate(at, at+every))
 	}
 }
 

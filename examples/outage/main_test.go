@@ -11,13 +11,17 @@ import (
 	"time"
 
 	"github.com/idem-go/idem"
+	"github.com/idem-go/idem/examples/internal/page"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// The picture in the documentation is that of seed 1.
+// The picture and the numbers in the documentation are those of seed 1.
 func TestPictureIsCurrent(t *testing.T) {
 	without, with := both(1)
+	var out strings.Builder
+	table(&out, without, with)
+	page.Shows(t, "outage", out.String())
 	want, err := os.ReadFile("../../docs/outage.svg")
 	require.NoError(t, err)
 	same := string(want) == draw(without, with)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/idem-go/idem/contract"
+	"github.com/idem-go/idem/examples/internal/page"
 	"github.com/idem-go/idem/mockserver"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,6 +19,7 @@ func TestQuickstart(t *testing.T) {
 	assert.Contains(t, story, "6 attempts, 6 sends, replayed, outcome: answered")
 	assert.Contains(t, story, "effects: 1\n")
 	assert.Contains(t, story, "effects: 3\n")
+	page.Shows(t, "quickstart", story)
 }
 
 func TestQuickstartAgainstAnotherServer(t *testing.T) {

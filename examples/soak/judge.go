@@ -58,6 +58,9 @@ func (b *batch) audit() {
 		bodies[o.in.Key()] = string(text)
 	}
 	for _, r := range b.server.Requests("") {
+		if r.Method == "" {
+			continue // cut within its head: no key, and no work
+		}
 		// What was cut on the way is the beginning of it.
 		if full, ok := bodies[r.Key]; !ok || !strings.HasPrefix(full, string(r.Body)) {
 			b.total.wrongf("request %d has another key or another body: %.60q", r.Seq, r.Body)

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/idem-go/idem/examples/internal/page"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -19,6 +21,8 @@ func TestSoak(t *testing.T) {
 	assert.Regexp(t, `(?m)^orders +400$`, out.String())
 	assert.Regexp(t, `(?m)^effects +400$`, out.String())
 	assert.Contains(t, progress.String(), "100%  400 orders")
+	page.Shows(t, "soak", out.String(), regexp.MustCompile(
+		`(?m)^(attempts|sends|restarts of a server|unknown outcomes|  of them done in truth|not executed|asked again) +\d+`))
 }
 
 // Each finding makes the run fail, and so does an effect too few.

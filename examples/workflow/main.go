@@ -2,7 +2,8 @@
 // own: it reserves the goods, charges the card and ships. Kill it whenever you
 // like and start it again with the same file: each step is done once.
 //
-//	go run ./examples/workflow -api http://localhost:8080 -file order.json
+//	go run ./mockserver/cmd/idem-mock   # an API to try it with, in another terminal
+//	go run ./examples/workflow -api http://127.0.0.1:8080 -file order.json
 package main
 
 import (
@@ -21,7 +22,7 @@ import (
 )
 
 func main() {
-	api := flag.String("api", "", "base URL of the API")
+	api := flag.String("api", "http://127.0.0.1:8080", "base URL of the API; the default is where idem-mock serves one")
 	file := flag.String("file", "order.json", "where the progress is kept")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -80,7 +81,11 @@ func run(ctx context.Context, out io.Writer, file string, api idem.Config) error
 		if err := p.save(file); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(out, "%s: %s (%v)\n", step, made.ID, res.Replay)
+		stored := ""
+		if res.Replay == idem.Replayed {
+			stored = " (replayed)"
+		}
+		_, _ = fmt.Fprintf(out, "%s: %s%s\n", step, made.ID, stored)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem"
+	"github.com/idem-go/idem/examples/internal/page"
 	"github.com/idem-go/idem/examples/internal/trouble"
 	"github.com/idem-go/idem/mockserver"
 	"github.com/stretchr/testify/assert"
@@ -34,6 +35,20 @@ func workflow(t *testing.T, api, file string) *exec.Cmd {
 }
 
 func steps() []string { return []string{"reservations", "charges", "shipments"} }
+
+// As in examples/README.md: once, and once more with the same file.
+func TestAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := mockserver.New(t, mockserver.Config{})
+		file := filepath.Join(t.TempDir(), "order.json")
+		var out bytes.Buffer
+		for range 2 {
+			require.NoError(t, run(t.Context(), &out, file, idem.Config{BaseURL: server.URL, Transport: &idem.Transport{Base: server.Transport()}}))
+		}
+		page.Shows(t, "workflow", out.String())
+		check(t, server, file)
+	})
+}
 
 // The process is killed at each point of each step: before the step's work, so
 // between two steps; and after it, when nobody but the server knows. Whoever goes
