@@ -1,9 +1,7 @@
 package idem_test
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,42 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// Every Go snippet of the README stands, but for its indentation, in a file that
-// is compiled.
-func TestReadmeSnippets(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	var code strings.Builder
-	add := func(path string) {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		code.WriteString(flush(string(text)))
-	}
-	require.NoError(t, filepath.WalkDir("examples", func(path string, _ fs.DirEntry, err error) error {
-		if strings.HasSuffix(path, ".go") {
-			add(path)
-		}
-		return err
-	}))
-	add("example_test.go")
-	snippets := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
-	require.GreaterOrEqual(t, len(snippets), 3)
-	for _, s := range snippets {
-		if !strings.Contains(code.String(), flush(s[1])) {
-			t.Errorf("this snippet is not compiled anywhere:\n%s", s[1])
-		}
-	}
-}
-
-// flush removes the indentation of every line.
-func flush(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(strings.TrimLeft(line, "\t "))
-	}
-	return b.String()
-}
 
 // The two commands of the README are those that CI runs.
 func TestReadmeCommands(t *testing.T) {
@@ -64,23 +26,15 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// Every link of the Markdown files to a file here leads somewhere.
-func TestLinks(t *testing.T) {
-	code := regexp.MustCompile("(?s)```.*?```|`[^`]*`")
-	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
-	require.NoError(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".md") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
-			if strings.Contains(m[1], "://") {
-				continue
-			}
-			_, err := os.Stat(filepath.Join(filepath.Dir(path), m[1]))
-			assert.NoError(t, err, "%s links to %s", path, m[1])
-		}
-		return nil
-	}))
+// The first screen is one sentence, the two commands, the figure and the code; and
+// the whole stays a page.
+func TestReadmeFirstScreen(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	text := string(readme)
+	assert.LessOrEqual(t, strings.Count(text, "\n"), 165)
+	first, _, _ := strings.Cut(text, "\n## ")
+	assert.LessOrEqual(t, strings.Count(first, "\n"), 45)
+	order := regexp.MustCompile("(?s)^# idem\n\n[^#`]+```sh\n[^`]+```\n\n!\\[[^\\]]+\\]\\(docs/lost-answer\\.svg\\)\n\n```go\n")
+	assert.Regexp(t, order, first)
 }

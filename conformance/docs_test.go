@@ -49,7 +49,8 @@ the page where the facts were read. Pages change: check what you rely on.
 
 What an API does not publish has the cautious value here: a window of 5 min, only
 POST carries the key, an answer without a code means nothing in particular. Whoever
-knows more changes the field.
+knows more changes the field. [Clients](clients.md) shows contracts in use, and
+[Guarantees](guarantees.md) what is assumed of a server that keeps one.
 
 `
 
