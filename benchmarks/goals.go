@@ -55,8 +55,11 @@ func ratioGoal(number, what string, c measure.Costs, name, base, baseText string
 	floor, _ := c.Ratio(peers.Floor, base, measure.CPU)
 	within := func(v float64) bool { return math.Round(v*100) <= math.Round(most*100) }
 	return goal{
-		number: number, wanted: fmt.Sprintf("%s: at most %.2f × %s", what, most, baseText),
-		measured: fmt.Sprintf("%.2f ±%.0f%% (wall %.2f)", got, 100*spread, wall), met: within(got) && (within(wall) || strings.HasPrefix(what, loopback)), floor: ratio(floor),
+		number:   number,
+		wanted:   fmt.Sprintf("%s: at most %.2f × %s", what, most, baseText),
+		measured: fmt.Sprintf("%.2f ±%.0f%% (wall %.2f)", got, 100*spread, wall),
+		met:      within(got) && (within(wall) || strings.HasPrefix(what, loopback)),
+		floor:    ratio(floor),
 	}
 }
 

@@ -29,7 +29,7 @@ type sizes struct {
 func fullSizes() sizes {
 	return sizes{
 		rounds: 25, each: 80 * time.Millisecond, body: 16 * mib, slow: 5, looks: 3, waiting: 10_000, wait: 10 * time.Second, orders: 20_000,
-		levels: []int{1, 10, 100, 1000, 10_000}, calls: 100_000, opened: 1_000_000, requests: 100_000,
+		levels: []int{1, 10, 100, 1000, 10_000}, calls: 100_000, opened: 1_000_000, requests: 30_000,
 	}
 }
 
@@ -96,7 +96,7 @@ func (s sizes) parts() []part {
 const (
 	bodyWeight = 150 * time.Millisecond
 	waitWeight = 600 * time.Millisecond
-	flatWeight = 500 * time.Millisecond
+	flatWeight = time.Second
 	orderTime  = 80 * time.Microsecond
 )
 
