@@ -110,6 +110,66 @@ func TestResponse_FramedJSONNeedNotBeValid(t *testing.T) {
 	})
 }
 
+// Where only the end of the connection delimits a body, what is not JSON, or in a
+// coding that net/http leaves on, does not count as cut.
+func TestResponse_WholeAlthoughNotJSON(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+	for name, c := range map[string]struct{ header, body string }{
+		"coded":             {"Content-Encoding: br\r\n", "\x0b\x02\x80{}\x03"},
+		"coded, like a cut": {"Content-Encoding: br\r\n", `{"a":`},
+		"byte order mark":   {"", "\ufeff{}"},
+		"guarded":           {"", ")]}',\n{}"},
+		"lines of JSON":     {"", "{}\n{}\n"},
+		"NaN":               {"", `{"a":NaN}`},
+		"HTML":              {"", "<html></html>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				resp, body, err := r.post(t.Context(), idem.Open(), "a")
+				require.NoError(t, err)
+				assert.Equal(t, c.body, body)
+				assert.Equal(t, idem.Answered, idem.ResultOf(resp).Outcome)
+				assert.Equal(t, 1, r.count())
+			}, raw(head+c.header+"\r\n"+c.body))
+		})
+	}
+	for name, body := range map[string]string{"blanks before nothing": "\n\n", "a word": "tru", "the second line": "{}\n{\"a\""} {
+		t.Run("cut: "+name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				_, body, err := r.post(t.Context(), idem.Open(), "a")
+				require.NoError(t, err)
+				assert.Equal(t, `{"id":"ch_1"}`, body)
+				assert.Equal(t, 2, r.count())
+			}, raw(head+"\r\n"+body), created)
+		})
+	}
+}
+
+// A Base in a test leaves ContentLength at 0, whatever the body: it is read all
+// the same.
+func TestResponse_WithoutContentLength(t *testing.T) {
+	for _, media := range []string{"application/json", "text/plain", ""} {
+		transport := &idem.Transport{Base: through(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{
+				StatusCode: 201, ProtoMajor: 1, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(strings.NewReader(`{"id":"ch_1"}`)),
+			}, nil
+		})}
+		resp, err := transport.RoundTrip(postUnder(t, t.Context(), idem.Open(), "http://api/", nil))
+		require.NoError(t, err)
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		require.NoError(t, err)
+		assert.Equal(t, `{"id":"ch_1"}`, string(text), media)
+
+		client, err := idem.NewClient(idem.Config{BaseURL: "http://api", Transport: transport})
+		require.NoError(t, err)
+		var out struct{ ID string }
+		_, err = client.Call(t.Context(), idem.Open(), "POST", "/charges", 1, &out)
+		require.NoError(t, err)
+		assert.Equal(t, "ch_1", out.ID, media)
+	}
+}
+
 // Of a discarded answer that is declared to be long nothing is read.
 func TestResponse_LongOnesAreNotDrained(t *testing.T) {
 	read := 0

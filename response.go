@@ -28,7 +28,7 @@ func bufferable(resp *http.Response, most int64) bool {
 	if strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream") {
 		return false
 	}
-	if resp.ContentLength >= 0 {
+	if resp.ContentLength > 0 { // 0 with a body is what a Base that is no net/http leaves unset
 		return resp.ContentLength <= most
 	}
 	return contract.IsJSON(resp.Header)
@@ -39,7 +39,7 @@ func bufferable(resp *http.Response, most int64) bool {
 func buffer(resp *http.Response, most int64, m *memory) ([]byte, error) {
 	var data []byte
 	var err error
-	if n := resp.ContentLength; n >= 0 {
+	if n := resp.ContentLength; n > 0 {
 		data = make([]byte, n)
 		if n, e := io.ReadFull(resp.Body, data); e != nil {
 			data, err = data[:n], e
@@ -66,10 +66,20 @@ func buffer(resp *http.Response, most int64, m *memory) ([]byte, error) {
 }
 
 // silentlyCut reports whether JSON that only the end of its connection delimits
-// has begun and is not whole: nothing else shows that such a body was cut.
+// has begun and is not whole: nothing else shows that such a body was cut. What is
+// not JSON, or in a coding, tells nothing.
 func silentlyCut(resp *http.Response, data []byte) bool {
 	framed := resp.ProtoMajor != 1 || len(resp.TransferEncoding) > 0 || resp.Uncompressed
-	return !framed && len(data) > 0 && !json.Valid(data)
+	if framed || len(data) == 0 || resp.Header.Get("Content-Encoding") != "" {
+		return false
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	var value json.RawMessage
+	err := dec.Decode(&value)
+	for err == nil {
+		err = dec.Decode(&value)
+	}
+	return errors.Is(err, io.ErrUnexpectedEOF) || value == nil && errors.Is(err, io.EOF)
 }
 
 // peek reads a prefix of the body; the caller will still read every byte.

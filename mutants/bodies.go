@@ -50,6 +50,8 @@ func bodies() []mutant {
 		{answer, "data, err = data[:n], e", "data, err = data[:n], nil", "a body that is cut is an error"},
 		{answer, "io.LimitReader(resp.Body, most+1)", "io.LimitReader(resp.Body, most)", "no byte of a long answer is lost"},
 		{answer, "if err == nil && silentlyCut(resp, data) {", "if false {", "JSON that is cut without a sign is found out"},
+		{answer, "resp.Header.Get(\"Content-Encoding\") != \"\"", "false", "a coded body is not judged as JSON"},
+		{answer, "if n := resp.ContentLength; n > 0 {", "if n := resp.ContentLength; n >= 0 {", "a length that was left unset is none"},
 		{answer, "len(resp.TransferEncoding) > 0", "false", "chunked JSON need not be valid"},
 		{answer, "prefix, err := io.ReadAll(io.LimitReader(resp.Body, maxPeek))\n\tunread(resp, prefix)", "prefix, err := io.ReadAll(io.LimitReader(resp.Body, maxPeek))", "the caller reads what was peeked at"},
 		{answer, "if resp.ContentLength <= maxDrain {", "if true {", "a long body is not drained"},
