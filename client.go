@@ -53,7 +53,7 @@ func (c *Client) Call(ctx context.Context, in *Intent, method, path string, body
 	text := &patientReader{body: resp.Body, timeout: c.timeout}
 	if made.succeeded() {
 		if err := decode(resp, text, out); err != nil {
-			return res, &Error{Result: res, Last: err, Header: resp.Header}
+			return res, &Error{Result: res, Last: err, Header: resp.Header, Body: text.soFar()}
 		}
 		return res, nil
 	}

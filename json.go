@@ -18,10 +18,30 @@ import (
 type patientReader struct {
 	body    io.ReadCloser
 	timeout time.Duration // negative: without end
+	head    []byte        // of what was read, unless it is in memory
 }
 
 func (p *patientReader) Read(b []byte) (int, error) {
-	if _, here := p.body.(*memory); here || p.timeout <= 0 {
+	if _, here := p.body.(*memory); here {
+		return p.body.Read(b)
+	}
+	n, err := p.read(b)
+	p.head = append(p.head, b[:min(n, maxErrorBody-len(p.head))]...)
+	return n, err
+}
+
+// soFar returns what was read of the body, as far as an Error keeps it.
+func (p *patientReader) soFar() []byte {
+	m, here := p.body.(*memory)
+	if !here {
+		return p.head
+	}
+	data, _ := io.ReadAll(io.NewSectionReader(m, 0, maxErrorBody)) // it is in memory: it cannot fail
+	return data
+}
+
+func (p *patientReader) read(b []byte) (int, error) {
+	if p.timeout <= 0 {
 		return p.body.Read(b)
 	}
 	late := make(chan struct{})
@@ -39,7 +59,7 @@ func (p *patientReader) Read(b []byte) (int, error) {
 
 // decode reads JSON into out. An answer without a body leaves out as it is.
 func decode(resp *http.Response, body io.Reader, out any) error {
-	if out == nil || resp.StatusCode == http.StatusNoContent || resp.ContentLength == 0 {
+	if out == nil || resp.StatusCode == http.StatusNoContent {
 		return nil
 	}
 	dec := json.NewDecoder(body)

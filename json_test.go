@@ -3,6 +3,7 @@ package idem_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -125,12 +126,23 @@ func TestCall_WrongJSON(t *testing.T) {
 				require.Equal(t, 1, res.Attempts)
 				require.Equal(t, "v", e.Header.Get("X-H"))
 				require.Error(t, e.Last)
+				require.Equal(t, body, string(e.Body), "what the server said is not lost")
 				require.Equal(t, idem.Answered, in.Outcome())
 				require.Equal(t, 1, r.count())
 				require.NotContains(t, e.Error(), "\n")
 			}, statusBody(200, body, "X-H", "v", "Content-Type", "application/json"))
 		})
 	}
+	t.Run("HTML that passes through", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			var out struct{}
+			_, err := r.api(t).Call(t.Context(), idem.Open(), "POST", "/x", 1, &out)
+			require.Equal(t, "<html></html>", string(theError(t, err).Body))
+		}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ hit) {
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, "<html></html>")
+		})
+	})
 	t.Run("cut on the wire, then replayed", func(t *testing.T) {
 		bubble(t, func(t *testing.T, r *rig) {
 			var out struct{ ID string }
