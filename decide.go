@@ -132,8 +132,25 @@ func judge(c *contract.Contract, h history, e ended) verdict {
 		if !h.repeatable {
 			return verdict{reason: ErrNotRepeatable}
 		}
+		if saidNo(e) { // in what came of its answer, before that was cut
+			return verdict{reason: e.err}
+		}
 		return verdict{retry: true}
 	}
+}
+
+// saidNo reports whether the server, or its contract, has forbidden to ask again.
+func saidNo(e ended) bool {
+	switch e.means {
+	case contract.Mismatch, contract.KeyRefused, contract.Final:
+		return true
+	}
+	return e.advice == contract.AdviseStop || is422(e)
+}
+
+// is422 reports whether the answer is a 422 that no code makes one to repeat.
+func is422(e ended) bool {
+	return e.status == http.StatusUnprocessableEntity && e.means != contract.InProgress && e.means != contract.Transient
 }
 
 func judgeAnswer(c *contract.Contract, h history, e ended) verdict {
@@ -155,7 +172,7 @@ func judgeAnswer(c *contract.Contract, h history, e ended) verdict {
 		}
 	case e.means == contract.KeyRefused, e.means == contract.Final:
 	case e.advice == contract.AdviseStop:
-	case e.status == http.StatusUnprocessableEntity && e.means != contract.InProgress && e.means != contract.Transient:
+	case is422(e):
 	case e.advice == contract.AdviseRetry, e.means == contract.InProgress && h.keyed, e.means == contract.Transient:
 		v.retry = true
 	case e.status == http.StatusConflict:

@@ -94,6 +94,18 @@ func TestDecide_WithoutAnAnswer(t *testing.T) {
 		{"a 200 whose body is cut", ended{how: broken, err: broke, status: 200, header: http.Header{}}, 1,
 			map[requestKind]bool{kindKeyed: true, kindRepeatable: true},
 			map[requestKind]error{kindUnkeyed: ErrNotRepeatable}},
+		{"a 402 whose body is cut", ended{how: broken, err: broke, status: 402, header: http.Header{}}, 1,
+			map[requestKind]bool{kindKeyed: true, kindRepeatable: true},
+			map[requestKind]error{kindUnkeyed: ErrNotRepeatable}},
+		{"a 422 whose body is cut", ended{how: broken, err: broke, status: 422, header: http.Header{}}, 1, nil,
+			map[requestKind]error{kindKeyed: broke, kindRepeatable: broke, kindUnkeyed: ErrNotRepeatable}},
+		{"a 422 in progress by its code, cut behind it", ended{how: broken, err: broke, status: 422, means: contract.InProgress}, 1,
+			map[requestKind]bool{kindKeyed: true, kindRepeatable: true},
+			map[requestKind]error{kindUnkeyed: ErrNotRepeatable}},
+		{"a 500 that says no, cut", ended{how: broken, err: broke, status: 500, advice: contract.AdviseStop}, 1, nil,
+			map[requestKind]error{kindKeyed: broke, kindRepeatable: broke, kindUnkeyed: ErrNotRepeatable}},
+		{"a mismatch by its code, cut behind it", ended{how: broken, err: broke, status: 400, means: contract.Mismatch}, 1, nil,
+			map[requestKind]error{kindKeyed: broke, kindRepeatable: broke, kindUnkeyed: ErrNotRepeatable}},
 	} {
 		for _, kind := range requestKinds {
 			t.Run(c.name+"/"+string(kind), func(t *testing.T) {
