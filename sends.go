@@ -129,13 +129,14 @@ func (s *sends) shown() bool {
 // saysUnsent reports whether an error by itself says that nothing was sent. It
 // is asked only of a Base that shows no trace; with one, the trace knows better:
 // a keyed request that net/http has sent, and could not send again, ends as a
-// dial error.
-func saysUnsent(err error) bool {
+// dial error. resendable says that it may have done so unseen: there is no body
+// that it would have read.
+func saysUnsent(err error, resendable bool) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Op == "dial"
+		return op.Op == "dial" && !resendable
 	}
 	_, dns := errors.AsType[*net.DNSError](err)
-	return dns || refusedLocally(err)
+	return dns && !resendable || refusedLocally(err)
 }
 
 // refusedLocally reports whether net/http refused a request before it looked for

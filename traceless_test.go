@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/idem-go/idem"
 	"github.com/jarcoal/httpmock"
@@ -82,8 +83,9 @@ func TestTransport_TracelessBase(t *testing.T) {
 			})
 		}
 	}
-	t.Run("no body", func(t *testing.T) {
-		for err, outcome := range map[error]idem.Outcome{dial: idem.NotExecuted, io.EOF: idem.OutcomeUnknown} {
+	t.Run("no body", func(t *testing.T) { // net/http may have sent it before, and nothing would show it
+		header := errors.New(`net/http: invalid header field value for "X"`)
+		for err, outcome := range map[error]idem.Outcome{dial: idem.OutcomeUnknown, io.EOF: idem.OutcomeUnknown, header: idem.NotExecuted} {
 			virtual(t, func(t *testing.T) {
 				tr, _ := mock(fails(err))
 				_, err := tr.RoundTrip(keyedPost(t, idem.Open(), "http://api/x", nil)) //nolint:bodyclose // there is none
@@ -173,4 +175,30 @@ func TestTransport_ResponseAndError(t *testing.T) {
 			})
 		})
 	}
+}
+
+// As V1, with a Base that hides net/http and a request that has no body of which it
+// could be seen that it was sent before.
+func TestTransport_TracelessResendWithoutBody(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.warm(t, 1)
+		r.transport.MaxAttempts = 1
+		r.transport.Base = baseFunc(func(req *http.Request) (*http.Response, error) {
+			return r.base.RoundTrip(req.WithContext(context.Background()))
+		})
+		r.server.steps = []step{func(s *server, _ http.ResponseWriter, _ *http.Request, h hit) {
+			s.exec(h)
+			go r.down("api")
+			synctest.Wait()
+			panic(http.ErrAbortHandler)
+		}}
+		in := idem.Open()
+		req, err := http.NewRequestWithContext(idem.WithIntent(t.Context(), in), http.MethodDelete, "http://api/charges/1", nil)
+		require.NoError(t, err)
+		_, _, err = r.send(req)
+		require.ErrorIs(t, err, errRefused)
+		require.Equal(t, 1, r.done())
+		require.Equal(t, idem.OutcomeUnknown, theError(t, err).Outcome)
+		require.Equal(t, idem.OutcomeUnknown, in.Outcome())
+	})
 }

@@ -102,7 +102,8 @@ func (a *attempt) roundTrip(req *http.Request) (*http.Response, ended, int) {
 	resent, bodyErr := a.resent, a.bodyErr
 	a.mu.Unlock()
 	cut := a.Err() != nil
-	sent := a.sends.seal(cut, err == nil, resent, err != nil && !cut && resent == 0 && !a.bodyTouched() && saysUnsent(err))
+	resendable := c.keyed() && (body == nil || body == http.NoBody)
+	sent := a.sends.seal(cut, err == nil, resent, err != nil && !cut && resent == 0 && !a.bodyTouched() && saysUnsent(err, resendable))
 	if err == nil {
 		if resp.Body == nil {
 			resp.Body = http.NoBody

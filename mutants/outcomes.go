@@ -41,13 +41,14 @@ func outcomes() []mutant {
 		{"sends.go", "case cut && s.pending:\n\t\tn++", "case false:\n\t\tn++", "a cancel while sending counts as sent"},
 		{"sends.go", "case answered:\n\t\tn = max(n, 1)", "case false:", "what was answered was sent"},
 		{"sends.go", "return op.Op == \"dial\"", "return op != nil", "only a dial error says that nothing left"},
-		{"sends.go", "return dns || refusedLocally(err)", "return dns && false || refusedLocally(err)", "an unresolved name says that nothing left"},
-		{"sends.go", "return dns || refusedLocally(err)", "return dns", "a local refusal says that nothing left"},
+		{"sends.go", "return dns && !resendable || refusedLocally(err)", "return refusedLocally(err) && !dns", "an unresolved name says that nothing left"},
+		{"sends.go", "return dns && !resendable || refusedLocally(err)", "return dns && !resendable", "a local refusal says that nothing left"},
 		{"sends.go", "case s.sealed:\n\t\ts.attempt", "case false:\n\t\ts.attempt", "a head that is written late is a send"},
 		{"sends.go", "s.owed++\n\t\ts.attempt.call.book.late()", "s.owed++", "a connection that is found late is a send"},
 		{"sends.go", "s.traced, s.pending = true, false\n\ts.written++", "s.traced, s.pending = true, false; s.written = 1", "re-sends are counted"},
 		{"try.go", "e.replay = Replayed // the work", "_ = 0 // the work", "done before is a replay"},
-		{"try.go", "resent == 0 && !a.bodyTouched() && saysUnsent(err))", "resent == 0 && saysUnsent(err))", "a body that was read may have been sent"},
+		{"try.go", "resendable := c.keyed() &&", "resendable := false &&", "without a body nothing shows that it was sent before"},
+		{"try.go", "resent == 0 && !a.bodyTouched() && saysUnsent(err, resendable))", "resent == 0 && saysUnsent(err, resendable))", "a body that was read may have been sent"},
 		{"try.go", "err != nil && !cut && resent == 0 &&", "err != nil && resent == 0 &&", "what was cancelled is not proved unsent"},
 	}
 }
