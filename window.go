@@ -26,7 +26,8 @@ func (c *call) keepGap() verdict {
 		return verdict{}
 	}
 	deadline, _ := c.layered.Deadline()
-	return patience(verdict{retry: true, wait: gap - ageOf(last, now)}, now, deadline, c.windowEnd(now), 0)
+	age := max(ageOf(last, now), 0) // a State may come from a machine whose clock is ahead
+	return patience(verdict{retry: true, wait: gap - age}, now, deadline, c.windowEnd(now), 0)
 }
 
 // windowEnd is when the last attempt may start and the last re-send may leave:

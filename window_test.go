@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem"
+	"github.com/idem-go/idem/contract"
 	"github.com/stretchr/testify/require"
 )
 
@@ -70,4 +71,20 @@ func TestTransport_Window(t *testing.T) {
 			require.Equal(t, 1, r.done())
 		}, created)
 	})
+}
+
+// A State may come from a machine whose clock is ahead: the contract's gap is kept
+// from now on then, and no longer.
+func TestTransport_GapAfterAClockAhead(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.transport.Contract = contract.Contract{Gap: 30 * time.Second}
+		for _, ahead := range []time.Duration{0, time.Minute, 10 * time.Hour} {
+			in, err := idem.Resume(idem.State{Key: "order-1", FirstSent: time.Now().Add(ahead)}, nil)
+			require.NoError(t, err)
+			start := time.Now()
+			_, _, err = r.post(t.Context(), in, "{}")
+			require.NoError(t, err)
+			require.Equal(t, 30*time.Second, time.Since(start), ahead)
+		}
+	}, created)
 }

@@ -50,6 +50,7 @@ func waits() []mutant {
 		{"window.go", "[]time.Time{c.in.since, c.book.firstSend()}", "[]time.Time{c.in.since}", "the window runs from the first send"},
 		{"window.go", "return max(now.Sub(start), now.Round(0).Sub(start.Round(0)))", "return now.Round(0).Sub(start.Round(0))", "a wall clock that is set back does not make a key younger"},
 		{"window.go", "return max(now.Sub(start), now.Round(0).Sub(start.Round(0)))", "return now.Sub(start)", "a key ages while the machine sleeps"},
+		{"window.go", "age := max(ageOf(last, now), 0)", "age := ageOf(last, now)", "a clock that is ahead makes no longer gap"},
 		{"loop.go", "if !windowEnd.IsZero() && !now.Before(windowEnd) {", "if false {", "no attempt starts after the window"},
 		{"window.go", "!c.keyed() || window < 0", "!c.keyed()", "a window may have no end"},
 		{"loop.go", "if r.waiting {\n", "if false {\n", "a cancel during a wait ends the call as one"},
