@@ -7,7 +7,7 @@ import (
 
 // batch is how many rows the clean-up deletes in one transaction: so few that
 // whoever waits for it does not notice.
-const batch = 50
+const batch = 25
 
 // cleanUp deletes the claims that are answered and older than the keys live, and
 // returns how many they were. Between two batches it rests for as long as the last

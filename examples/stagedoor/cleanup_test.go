@@ -54,37 +54,41 @@ func TestCleanUp(t *testing.T) {
 // the clean-up for more than 50 ms. A disk that is busy with other things may hold a
 // batch up for longer than that; what the job itself costs shows each time.
 func TestCleanUpDoesNotBlock(t *testing.T) {
-	onStores(t, func(t *testing.T, s *Store) {
-		m := &meeting{}
-		h := newHouse(t, s, Config{At: m.at})
-		aged(t, s, "old", 200_000, 25*time.Hour)
-		if !isPostgres(s.dsn) { // the rows are a day old, and not in the log any more
-			_, err := s.exec(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)")
+	for name, dsn := range databases() { // one after the other, or they measure each other
+		t.Run(name, func(t *testing.T) { onFresh(t, dsn, func(s *Store) { cleanWhileOrdering(t, s) }) })
+	}
+}
+
+func cleanWhileOrdering(t *testing.T, s *Store) {
+	m := &meeting{}
+	h := newHouse(t, s, Config{At: m.at})
+	aged(t, s, "old", 200_000, 25*time.Hour)
+	if !isPostgres(s.dsn) { // the rows are a day old, and not in the log any more
+		_, err := s.exec(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)")
+		require.NoError(t, err)
+	}
+	blocked := time.Hour
+	for try := 0; try < 3 && blocked > 50*time.Millisecond; try++ {
+		m.reset()
+		ctx, stop := context.WithCancel(t.Context())
+		cleaned := make(chan error, 1)
+		go func() {
+			_, err := h.cleanUp(ctx)
+			cleaned <- err
+		}()
+		for i := range 200 {
+			id := fmt.Sprint(try, "-", i)
+			c := claim{buyer: "ann", key: id, print: "print", orderID: id, token: 1}
+			m.order()
+			won, _, err := h.placeOrder(ctx, c, order{id: id, buyer: "ann", seat: "S01"})
 			require.NoError(t, err)
+			require.True(t, won)
 		}
-		blocked := time.Hour
-		for try := 0; try < 3 && blocked > 50*time.Millisecond; try++ {
-			m.reset()
-			ctx, stop := context.WithCancel(t.Context())
-			cleaned := make(chan error, 1)
-			go func() {
-				_, err := h.cleanUp(ctx)
-				cleaned <- err
-			}()
-			for i := range 200 {
-				id := fmt.Sprint(try, "-", i)
-				c := claim{buyer: "ann", key: id, print: "print", orderID: id, token: 1}
-				m.order()
-				won, _, err := h.placeOrder(ctx, c, order{id: id, buyer: "ann", seat: "S01"})
-				require.NoError(t, err)
-				require.True(t, won)
-			}
-			stop()
-			require.ErrorIs(t, <-cleaned, context.Canceled, "it was done before the orders were")
-			blocked = m.blocked(t)
-		}
-		assert.LessOrEqual(t, blocked, 50*time.Millisecond)
-	})
+		stop()
+		require.ErrorIs(t, <-cleaned, context.Canceled, "it was done before the orders were")
+		blocked = m.blocked(t)
+	}
+	assert.LessOrEqual(t, blocked, 50*time.Millisecond)
 }
 
 // meeting is where orders and batches meet: a note of when each batch was under way

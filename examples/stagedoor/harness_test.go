@@ -24,10 +24,13 @@ func databases() map[string]string {
 	return map[string]string{"SQLite": "", "PostgreSQL": dsn}
 }
 
-// onStores runs a test on a fresh store of each database.
+// onStores runs a test on a fresh store of each database, both at the same time.
 func onStores(t *testing.T, test func(*testing.T, *Store)) {
 	for name, dsn := range databases() {
-		t.Run(name, func(t *testing.T) { onFresh(t, dsn, func(s *Store) { test(t, s) }) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onFresh(t, dsn, func(s *Store) { test(t, s) })
+		})
 	}
 }
 

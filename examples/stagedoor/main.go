@@ -16,6 +16,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"syscall"
 )
 
 func main() {
@@ -25,7 +26,7 @@ func main() {
 	locks := flag.String("lock", "", `"redis" or a redis:// URL: a short lock in front of the table; empty: none`)
 	flag.Parse()
 	log.SetFlags(0)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	lock, err := newLock(*locks)
 	if err == nil {
 		err = onStore(ctx, *db, func(store *Store) error {

@@ -104,10 +104,11 @@ func (n *night) deadProcess(ctx context.Context) error {
 		}
 	}
 	n.once(ctx, "gwen", "c-key", "S17")
-	n.sayf("20:50  The process dies between Gwen's charge and her answer. She asks again, while the claim of the dead one")
-	n.sayf("       holds: %d. Half a minute later it is taken over, with", n.once(ctx, "gwen", "c-key", "S17"))
+	n.sayf("20:50  The process dies between Gwen's charge and her answer. While the dead one's claim holds she is told %d;",
+		n.once(ctx, "gwen", "c-key", "S17"))
 	_, err := n.shop.store.exec(ctx, `UPDATE claims SET held_until = held_until - $1`, n.shop.Stale.Milliseconds())
-	n.sayf("       the same order and the same charge: %d.", n.once(ctx, "gwen", "c-key", "S17"))
+	n.sayf("       half a minute later it is taken over, with the same order and the same charge: %d.",
+		n.once(ctx, "gwen", "c-key", "S17"))
 	return err
 }
 
