@@ -3,6 +3,7 @@ package mockserver
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -206,9 +207,13 @@ func (r *Request) asked() (time.Duration, bool) {
 	if r.retryAfter == "" || r.unanswered || r.Left {
 		return 0, false
 	}
-	if n, err := strconv.Atoi(strings.TrimSpace(r.retryAfter)); err == nil {
-		return time.Duration(n) * time.Second, true
+	value := strings.TrimSpace(r.retryAfter)
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && strings.Trim(value, "0123456789.") == "" {
+		if seconds >= math.MaxInt64/float64(time.Second) {
+			return math.MaxInt64, true
+		}
+		return time.Duration(seconds * float64(time.Second)), true
 	}
-	at, err := http.ParseTime(r.retryAfter)
+	at, err := http.ParseTime(value)
 	return at.Sub(r.over), err == nil
 }

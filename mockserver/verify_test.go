@@ -111,6 +111,25 @@ func TestVerify(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			postOrder(t, c, s, "k", "{}")
 		}},
+		{"early by a fraction", Config{}, `early: attempt 2 of key "k" came after 1s, the server had asked for 1.5s`, func(t *testing.T, s *Server, c *http.Client) {
+			s.On("POST /orders").Then("503@received retry-after=1.5")
+			postOrder(t, c, s, "k", "{}")
+			time.Sleep(time.Second)
+			postOrder(t, c, s, "k", "{}")
+		}},
+		{"early by more than a duration holds", Config{}, `early: attempt 2 of key "k" came after 1s, the server had asked for 2562047h47m16.854775807s`, func(t *testing.T, s *Server, c *http.Client) {
+			s.On("POST /orders").Then("503@received retry-after=9223372037")
+			postOrder(t, c, s, "k", "{}")
+			time.Sleep(time.Second)
+			postOrder(t, c, s, "k", "{}")
+		}},
+		{"asked for nothing that can be read", Config{}, "", func(t *testing.T, s *Server, c *http.Client) {
+			s.On("POST /orders").Then("503@received retry-after=soon", "503@received retry-after=-5", "503@received retry-after=1e9", "503@received retry-after=1.2.3")
+			for range 5 {
+				postOrder(t, c, s, "k", "{}")
+				time.Sleep(time.Second)
+			}
+		}},
 		{"early by a date", Config{}, `early: attempt 2 of key "k" came after 2s, the server had asked for 1m0s`, func(t *testing.T, s *Server, c *http.Client) {
 			s.On("POST /orders").Then(Fault(fmt.Sprintf("429@received retry-after=%q", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat))))
 			postOrder(t, c, s, "k", "{}")
