@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -153,7 +154,10 @@ func (s *Server) mark(status int, h http.Header, replayed bool, key string) {
 func (s *Server) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ahead += d
+	before := s.ahead
+	if s.ahead += d; d > 0 && s.ahead < before {
+		s.ahead = math.MaxInt64 // some 292 years
+	}
 	s.shifts++
 	s.notify()
 }

@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -244,6 +245,17 @@ func TestWindowAndLease(t *testing.T) {
 			s.Advance(1000 * 24 * time.Hour)
 			assert.Equal(t, first.Body, postOrder(t, c, s, "k", "{}").Body)
 		})
+	})
+}
+
+// Time goes forward however far it is moved.
+func TestAdvanceSaturates(t *testing.T) {
+	in(t, Config{}, func(t *testing.T, s *Server, c *http.Client) {
+		for n := range 4 {
+			postOrder(t, c, s, "k", "{}")
+			assert.Len(t, s.Effects("k"), min(n, 1)+1, "from the second time on the clock stands at its end")
+			s.Advance(math.MaxInt64 - time.Hour)
+		}
 	})
 }
 

@@ -99,8 +99,11 @@ func (s *Server) Requests(key string) []Request {
 // goroutine. The points of a connection, Dial and Handshake, are reached only by
 // attempts that a fault concerns there.
 func (s *Server) Await(ctx context.Context, key string, n int, point Point) error {
-	if !slices.Contains(points(), point) {
+	switch {
+	case !slices.Contains(points(), point):
 		return fmt.Errorf("mockserver: Await: there is no point %q; there are %v", point, points())
+	case n < 1:
+		return fmt.Errorf("mockserver: Await: attempts are counted from 1, not %d", n)
 	}
 	err := s.until(ctx.Done(), func() bool {
 		return s.connected[attemptPoint{key, n, point}] || slices.ContainsFunc(s.log, func(r *Request) bool {

@@ -233,6 +233,7 @@ func TestHoldAndRelease(t *testing.T) {
 func TestAwait(t *testing.T) {
 	in(t, Config{}, func(t *testing.T, s *Server, c *http.Client) {
 		require.ErrorContains(t, s.Await(t.Context(), "k", 1, "nowhere"), `there is no point "nowhere"`)
+		require.EqualError(t, s.Await(t.Context(), "k", 0, Received), "mockserver: Await: attempts are counted from 1, not 0")
 		s.On("POST /orders").Then("hang@dial")
 		got := make(chan seen, 1)
 		go func() { got <- postOrder(t, c, s, "k", "{}") }()
