@@ -7,7 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/idem-go/idem"
 	"github.com/idem-go/idem/contract"
+	pay "github.com/idem-go/idem/examples/stripe"
 	"github.com/idem-go/idem/mockserver"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -80,6 +82,27 @@ func TestAlone_Statuses(t *testing.T) {
 			server.On("POST /v1/payment_intents").Always(fault)
 			_, err := create(t.Context(), client)
 			assert.Error(t, err)
+			assert.Len(t, server.Requests(""), requests, fault)
+		})
+	}
+}
+
+// With idem below, the header is obeyed first and then the status, whatever the body
+// looks like.
+func TestBelow_Statuses(t *testing.T) {
+	const document = "type=application/json body=`{\"error\":{\"type\":\"api_error\",\"message\":\"m\"}}`"
+	for fault, requests := range map[mockserver.Fault]int{
+		"409@received " + document:                                       2,
+		"500@received " + document:                                       2,
+		"502@received " + document:                                       2,
+		"503@received " + document:                                       2,
+		"503@received header=\"Stripe-Should-Retry: false\" " + document: 1,
+		"422@received type=text/html body=<html>":                        1,
+	} {
+		run(t, func(t *testing.T, server *mockserver.Server, transport *idem.Transport) {
+			server.On("POST /v1/payment_intents").Then(fault)
+			_, err := pay.Pay(t.Context(), pay.New("sk_test_1", server.URL, transport), idem.Open(), 450)
+			assert.Equal(t, requests == 1, err != nil, fault)
 			assert.Len(t, server.Requests(""), requests, fault)
 		})
 	}
