@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"testing"
+	"testing/synctest"
 
 	"github.com/idem-go/idem/contract"
 	"github.com/idem-go/idem/examples/internal/page"
@@ -33,7 +34,9 @@ func TestQuickstartAgainstAnotherServer(t *testing.T) {
 
 // A server that ignores keys does the work again, and the program says so.
 func TestQuickstartTellsTheTruth(t *testing.T) {
-	var out bytes.Buffer
-	ignoresKeys := mockserver.Config{Contract: contract.Contract{Methods: []string{}}}
-	require.ErrorIs(t, run(t.Context(), &out, "", ignoresKeys), errNotOnce)
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		ignoresKeys := mockserver.Config{Addr: "memory", Contract: contract.Contract{Methods: []string{}}}
+		require.ErrorIs(t, run(t.Context(), &out, "", ignoresKeys), errNotOnce)
+	})
 }
