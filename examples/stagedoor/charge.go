@@ -31,6 +31,7 @@ func newJournal(store *Store, cfg Config) (*journal.Journal, error) {
 	return journal.New(store.db, journal.Config{
 		Dialect: store.dialect,
 		Lease:   cfg.Stale,
+		Timeout: cfg.Stale, // a crowd may stand in front of SQLite's one connection
 		Key:     func(ref journal.Ref) string { return ref.ID },
 		OnError: func(_ context.Context, ref journal.Ref, err error) { cfg.OnError(fmt.Errorf("%v: %w", ref, err)) },
 	})

@@ -9,11 +9,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Lock keeps a crowd of duplicates away from the database. It stands in front of
-// the table of claims and never in its place: it can be lost with its server, and it
-// ends after its time whether or not the work has. What it decides is only who has
-// to come again; that there is one order is the table's doing. So where Redis does
-// not answer, everybody passes.
+// A Lock spares the database the inserts of a crowd of duplicates: who does not get it
+// only looks whether there is an answer. It stands in front of the table of claims
+// and never in its place: it can be lost with its server, and it ends after its time
+// whether or not the work has. That there is one order is the table's doing. So where
+// Redis does not answer, everybody passes.
 //
 // A nil Lock lets everybody pass.
 type Lock struct{ redis *redis.Client }
@@ -40,8 +40,8 @@ func newLock(name string) (*Lock, error) {
 // release deletes the lock if it is still ours: when it has run out, another's.
 const release = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`
 
-// try takes the lock of a claim and reports whether the caller may go on. unlock
-// gives it back.
+// try takes the lock of a claim and reports whether the caller may insert it.
+// unlock gives it back.
 func (l *Lock) try(ctx context.Context, c claim, onError func(error)) (unlock func(), ok bool) {
 	if l == nil {
 		return func() {}, true

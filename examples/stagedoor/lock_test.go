@@ -32,10 +32,18 @@ func TestLock(t *testing.T) {
 		assert.Equal(t, 30*time.Second, server.TTL(server.Keys()[0]))
 		assert.Equal(t, inProgress, h.order("ann", "click", want("S01", "good")).kind())
 		assert.Equal(t, 201, h.order("bob", "click", want("S02", "good")).status, "another buyer's key is another lock")
+		name := server.Keys()[0]
 		close(p.release)
 		assert.Equal(t, 201, (<-first).status)
 		assert.Empty(t, server.Keys())
-		assert.True(t, h.order("ann", "click", want("S01", "good")).replayed())
+
+		require.NoError(t, server.Set(name, "another's"))
+		assert.True(t, h.order("ann", "click", want("S01", "good")).replayed(), "an answer is given all the same")
+		assert.Equal(t, keyReused, h.order("ann", "click", want("S03", "good")).kind())
+		_, err := s.exec(t.Context(), "DELETE FROM claims")
+		require.NoError(t, err)
+		assert.Equal(t, inProgress, h.order("ann", "click", want("S04", "good")).kind())
+		assert.Equal(t, 0, count(t, s, "SELECT count(*) FROM claims"), "but no key is claimed")
 	})
 }
 

@@ -108,13 +108,12 @@ func (s *Shop) postOrder(w http.ResponseWriter, r *http.Request) {
 
 // serve gives the answer to an order: a stored one, or the one that it brings
 // about. An error means that there is none yet.
-func (s *Shop) serve(ctx context.Context, c claim, o order) (*answer, error) {
-	unlock, ok := s.Lock.try(ctx, c, s.OnError)
-	if !ok {
-		return busy(), nil
+func (s *Shop) serve(ctx context.Context, c claim, o order) (known *answer, err error) {
+	won := false
+	if unlock, ok := s.Lock.try(ctx, c, s.OnError); ok {
+		defer unlock()
+		won, known, err = s.placeOrder(ctx, c, o)
 	}
-	defer unlock()
-	won, known, err := s.placeOrder(ctx, c, o)
 	if err == nil && !won {
 		known, c, err = s.lost(ctx, c)
 	}
