@@ -44,8 +44,9 @@ const intro = `# Contracts
 <!-- Generated from package contract by "go generate ./contract"; do not edit. -->
 
 How each API spells idempotency, as the package ` + "`contract`" + ` has it. Every name is a
-contract for ` + "`Transport.Contract`" + `, by its function or by ` + "`contract.ByName`" + `, and leads to
-the page where the facts were read. Pages change: check what you rely on.
+contract for a Transport, by its function (` + "`&idem.Transport{Contract: contract.Stripe()}`" + `) or by
+` + "`contract.ByName`" + `, and leads to the page where the facts were read. Pages change: check
+what you rely on.
 
 What an API does not publish has the cautious value here: a window of 5 min, only
 POST carries the key, an answer without a code means nothing in particular. Whoever

@@ -136,7 +136,7 @@ func open(ctx context.Context, file string) (*sql.DB, *journal.Journal, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := journal.New(db, journal.Config{Lease: 2 * time.Second}) // short, to be seen
+	j, err := journal.New(db, journal.Config{Lease: 2 * time.Second}) // zero is 30 s; this is short, to be seen
 	if err == nil {
 		err = j.Migrate(ctx)
 	}
