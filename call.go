@@ -42,6 +42,7 @@ type call struct {
 	layered context.Context // what the layers passed on: a child of the call, or the call
 	partial []byte          // of an answer that was cut
 
+	layers   bool // the call goes through some
 	running  bool // counted in book
 	finished bool
 	final    Result
@@ -153,6 +154,7 @@ func (c *call) run() (*http.Response, error) {
 	if next == nil {
 		return c.finish(c.loop(&c.req))
 	}
+	c.layers = true
 	if !c.body.once && c.body.kind != noBody {
 		c.req.GetBody = c.body.reread
 	}

@@ -148,7 +148,7 @@ func (c *call) once(req *http.Request) {
 	a.req = *c.req.WithContext(a.sends.trace(a))
 	areq := &a.req
 	switch {
-	case req != &c.req: // a layer's
+	case c.layers: // they may have changed them in place
 		areq.Header = c.headers(req.Header, a.line[:])
 	case c.attempts > c.firstNumber: // the last one's may still be in use, or changed by Base
 		areq.Header = c.headers(c.original.Header, a.line[:])

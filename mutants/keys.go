@@ -22,6 +22,7 @@ func keys() []mutant {
 		{"carry.go", "case found != \"\":", "case false:", "two keys are refused"},
 		{"carry.go", "if c.settings.keyHeader == \"\" || !strings.EqualFold(name, c.settings.keyHeader) {", "if c.settings.keyHeader == \"\" || name != c.settings.keyHeader {", "the key stands on one line"},
 		{"carry.go", "h[name] = slices.Clip(values)", "h[name] = values", "the caller's headers are not written to"},
+		{"loop.go", "case c.layers: // they may", "case req != &c.req: // they may", "a layer cannot change the key in place"},
 		{"loop.go", "case c.attempts > c.firstNumber: // the last", "case false: // the last", "each attempt has headers of its own"},
 		{"carry.go", "if key == \"\" && underIntent {", "if false {", "a body must carry the key where the contract puts it there"},
 		{"loop.go", "if c.keyed() && v.answer != settled && !c.body.inMem() {", "if false {", "an Intent remembers its request for a State"},
