@@ -63,14 +63,21 @@ func (c *call) layersError(err error) error {
 	return c.failure()
 }
 
-// fromStore takes the answer of a layer that did not send.
+// fromStore takes the answer of a layer that did not send: a decision that it has
+// kept. What would decide nothing if it came from the server does not either.
 func (c *call) fromStore(resp *http.Response) {
 	k := &c.settings.contract
-	c.ended = ended{how: answered, status: resp.StatusCode, header: resp.Header, replay: Replayed}
+	c.ended = ended{how: answered, status: resp.StatusCode, header: resp.Header}
 	var prefix []byte
 	if k.Peeks(resp.StatusCode) && resp.Body != nil {
 		prefix, _ = peek(resp) // the caller meets the same error
 	}
 	c.ended.means = k.Classify(resp.StatusCode, resp.Header, prefix)
-	c.book.settle(resp.StatusCode)
+	switch answerOf(k, c.ended) {
+	case settled, decided:
+		c.book.settle(resp.StatusCode)
+	default:
+		c.book.disown()
+	}
+	c.ended.replay = Replayed
 }

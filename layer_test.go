@@ -228,6 +228,42 @@ func TestTransport_Layers(t *testing.T) {
 			r.oneKey()
 		}, status(503), created)
 	})
+	t.Run("changes headers in place", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			r.transport.Around = func(next http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(q *http.Request) (*http.Response, error) {
+					q.Header.Set("X-Trace", "t")
+					q.Header.Set("Idempotency-Key", "another")
+					q.Header["idempotency-key"] = []string{"a third"}
+					return next.RoundTrip(q)
+				})
+			}
+			in := idem.Open()
+			_, _, err := r.post(t.Context(), in, "{}")
+			require.NoError(t, err)
+			require.Equal(t, 2, r.count())
+			for _, h := range r.all() {
+				require.Equal(t, []string{in.Key()}, h.keys, "the key is not the layer's to change")
+				require.Equal(t, "t", h.header.Get("X-Trace"), "on every attempt")
+			}
+		}, status(503), created)
+	})
+	t.Run("an answer without next that settles nothing", func(t *testing.T) {
+		for _, code := range []int{302, 401, 429, 500, 503} {
+			bubble(t, func(t *testing.T, r *rig) {
+				r.transport.Around = func(http.RoundTripper) http.RoundTripper {
+					return baseFunc(func(q *http.Request) (*http.Response, error) { return reply(q, code, ""), nil })
+				}
+				in := idem.Open()
+				resp, err := r.transport.RoundTrip(keyedPost(t, in, "http://api/charges", nil))
+				require.NoError(t, err)
+				resp.Body.Close()
+				require.Equal(t, idem.OutcomeUnknown, idem.ResultOf(resp).Outcome, code)
+				require.Equal(t, idem.OutcomeUnknown, in.Outcome(), code)
+				require.Equal(t, idem.OutcomeUnknown, in.State().Outcome, code)
+			}, created)
+		}
+	})
 	t.Run("answers without next", func(t *testing.T) {
 		bubble(t, func(t *testing.T, r *rig) {
 			body := newOpaque("{}")

@@ -25,6 +25,7 @@ func outcomes() []mutant {
 		{file, "case l.stands && l.trying == 0:", "case l.stands:", "an attempt under way may reopen an answer"},
 		{file, "if l.firstSent.IsZero() {\n\t\tl.firstSent = t\n", "if true {\n\t\tl.firstSent = t\n", "the first send is the first"},
 		{file, "if o != Answered {\n\t\treturn o, 0", "if false {\n\t\treturn o, 0", "a status is told only with Answered"},
+		{"layer.go", "\tdefault:\n\t\tc.book.disown()", "\tdefault:\n\t\tc.book.settle(resp.StatusCode)", "a layer's 503 settles nothing"},
 		{"layer.go", "c.book.settle(resp.StatusCode)", "_ = 0", "a layer's answer settles the Intent"},
 		{"call.go", "defer c.book.leave()", "", "a call that is over is not under way"},
 		{"loop.go", "c.book.begin(now)", "c.book.trying++; c.book.open++", "the first send has a time"},
