@@ -37,6 +37,9 @@ type Client struct {
 // Replayed, and out is read from what it holds.
 func (c *Client) Call(ctx context.Context, in *Intent, method, path string, body, out any) (Result, error) {
 	req, err := c.request(ctx, method, path, body)
+	if err == nil && out != nil && !isPointer(out) {
+		err = errors.New("idem: out is not a pointer, or nil inside, so that the answer would be lost")
+	}
 	if err != nil {
 		return refusal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -55,6 +56,12 @@ func (p *patientReader) read(b []byte) (int, error) {
 		err = attemptTimeoutError(p.timeout)
 	}
 	return n, err
+}
+
+// isPointer reports whether decode can write to out.
+func isPointer(out any) bool {
+	v := reflect.ValueOf(out)
+	return v.Kind() == reflect.Pointer && !v.IsNil()
 }
 
 // decode reads JSON into out. An answer without a body leaves out as it is.

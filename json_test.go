@@ -165,6 +165,20 @@ func TestCall_WrongJSON(t *testing.T) {
 	})
 }
 
+// An out that cannot take the answer is found before there is one.
+func TestCall_OutIsNoPointer(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		for _, out := range []any{struct{ ID string }{}, map[string]any{}, (*string)(nil), make(chan int)} {
+			in := idem.Open()
+			res, err := r.api(t).Call(t.Context(), in, "POST", "/x", 1, out)
+			require.ErrorContains(t, err, "out is not a pointer")
+			require.Equal(t, idem.NotExecuted, res.Outcome)
+			require.Equal(t, idem.NotExecuted, in.Outcome())
+		}
+		require.Zero(t, r.count())
+	}, created)
+}
+
 func TestCall_Paths(t *testing.T) {
 	for _, c := range []struct{ base, path, want string }{
 		{"http://api", "/charges", "/charges"},
