@@ -10,7 +10,8 @@ import (
 
 // plain is the text of err in one line, without our prefix; joined errors are
 // separated by semicolons. Of a *url.Error, which an http.Client as Base gives,
-// the URL is left out, and of an answer that is not HTTP what net/http quotes.
+// the URL is left out, and of an answer that is not HTTP, or of a request that
+// cannot be HTTP/2, what net/http quotes.
 func plain(err error) string {
 	var parts []string
 	for line := range strings.Lines(withoutURLs(err, err.Error())) {
@@ -21,12 +22,14 @@ func plain(err error) string {
 	return strings.Join(parts, "; ")
 }
 
-// unquoted cuts off what net/http quotes of an answer that it cannot read.
+// unquoted cuts off what net/http quotes of an answer that it cannot read, or of a
+// request that it cannot write.
 func unquoted(line string) string {
-	for _, about := range []string{"malformed ", "bad Content-Length", "unsupported transfer encoding"} {
+	for _, about := range []string{"malformed ", "bad Content-Length", "unsupported transfer encoding", "request header: ", "request :path "} {
 		if i := strings.Index(line, about); i >= 0 {
 			said, _, _ := strings.Cut(line[i:], ` "`)
 			said, _, _ = strings.Cut(said, "line: ") // of a header, without quotes
+			said, _, _ = strings.Cut(said, ": [")    // of several values
 			line = line[:i] + strings.TrimRight(said, ": ")
 		}
 	}

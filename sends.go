@@ -142,14 +142,24 @@ func saysUnsent(err error, resendable bool) bool {
 // refusedLocally reports whether net/http refused a request before it looked for
 // a connection. It has no types for that.
 func refusedLocally(err error) bool {
-	for err != nil {
+	return saysAny(err, "unsupported protocol scheme", "net/http: invalid ", "net/http: nil Context",
+		"http: no Host", "http: nil Request.", "http: Request.")
+}
+
+// refusedUnwritten reports whether net/http refused a request when it had a
+// connection. It is asked only where nothing of the request has left.
+func refusedUnwritten(err error) bool {
+	return saysAny(err, "http: invalid Host header", "net/http: can't write control character", "invalid Trailer key",
+		"idna: ", "http2: idna: ", "http2: invalid ", "http2: request header list larger")
+}
+
+// saysAny reports whether the text of err, or of one that it wraps, begins so.
+func saysAny(err error, starts ...string) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
 		text := err.Error()
-		if slices.ContainsFunc([]string{
-			"unsupported protocol scheme", "net/http: invalid ", "net/http: nil Context", "http: no Host", "http: nil Request.", "http: Request.",
-		}, func(start string) bool { return strings.HasPrefix(text, start) }) {
+		if slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(text, start) }) {
 			return true
 		}
-		err = errors.Unwrap(err)
 	}
 	return false
 }

@@ -308,6 +308,43 @@ func TestTransport_RequestUnchanged(t *testing.T) {
 	}
 }
 
+// What net/http finds wrong with a request only when it has a connection is no
+// better the next time either.
+func TestTransport_RefusedWithAConnection(t *testing.T) {
+	for name, c := range map[string]struct {
+		two    bool // on HTTP/2
+		change func(*http.Request)
+	}{
+		"Host":                     {false, func(r *http.Request) { r.Host = "xn--a\x80" }},
+		"URL":                      {false, func(r *http.Request) { r.URL.RawQuery = "SECRET\n" }},
+		"trailer":                  {false, func(r *http.Request) { r.Trailer, r.ContentLength = http.Header{"Content-Length": {"1"}}, -1 }},
+		"HTTP/2 Host":              {true, func(r *http.Request) { r.Host = "a b" }},
+		"HTTP/2 Host, IDNA":        {true, func(r *http.Request) { r.Host = "xn--a\x80" }},
+		"HTTP/2 Connection":        {true, func(r *http.Request) { r.Header.Set("Connection", "SECRET") }},
+		"HTTP/2 Upgrade":           {true, func(r *http.Request) { r.Header.Set("Upgrade", "SECRET") }},
+		"HTTP/2 Transfer-Encoding": {true, func(r *http.Request) { r.Header.Set("Transfer-Encoding", "SECRET") }},
+		"HTTP/2 path":              {true, func(r *http.Request) { r.URL.Opaque = "//other/a?key=SECRET" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				r.base.Protocols = new(http.Protocols)
+				r.base.Protocols.SetHTTP1(!c.two)
+				r.base.Protocols.SetUnencryptedHTTP2(c.two)
+				in := idem.Open()
+				req := keyedPost(t, in, "http://api/x", strings.NewReader("hello"))
+				c.change(req)
+				_, err := r.transport.RoundTrip(req) //nolint:bodyclose // there is none
+				e := theError(t, err)
+				require.Equal(t, 1, e.Attempts)
+				require.Equal(t, idem.NotExecuted, e.Outcome)
+				require.Equal(t, idem.NotExecuted, in.Outcome())
+				require.Zero(t, r.count())
+				require.NotContains(t, e.Error(), "SECRET")
+			}, created)
+		})
+	}
+}
+
 // Giving up on one host leaves the pooled connection of another alone.
 func TestTransport_GivingUpLeavesOtherHostsAlone(t *testing.T) {
 	for name, s := range map[string]step{"503": status(503), "drop": drop, "stall": stall} {

@@ -131,6 +131,8 @@ func (a *attempt) failed(err error, nothingSent bool) ended {
 	switch {
 	case isPermanent(err):
 		return ended{how: permanent, err: err}
+	case nothingSent && refusedUnwritten(err):
+		return ended{how: permanent, err: err}
 	case nothingSent:
 		return ended{how: unsent, err: err}
 	default:

@@ -53,6 +53,7 @@ func decisions() []mutant {
 		{"try.go", "if done := a.call.done(); done != nil {", "if done := error(nil); done != nil {", "the caller's context is looked at first"},
 		{"try.go", "err = cause // HTTP/2 would report", "_ = cause // HTTP/2 would report", "the attempt's timeout is its error"},
 		{"try.go", "case isPermanent(err):", "case false:", "a certificate that does not verify is final"},
+		{"try.go", "case nothingSent && refusedUnwritten(err):", "case false:", "what cannot be written is final"},
 		{"try.go", "case nothingSent:\n", "case false:\n", "what never left is known as unsent"},
 		{"try.go", "if cut != nil && !v.retry {", "if false {", "a body that is cut is asked for again"},
 		{"try.go", "if c.keyed() { // without a key nothing", "if true { // without a key nothing", "without a key nothing is in progress"},
