@@ -195,7 +195,7 @@ func (in *Intent) nextCall() int {
 func (in *Intent) usable() error {
 	switch {
 	case in == nil:
-		return because(ErrNoIntent, "it is nil")
+		return because(ErrNoIntent, "it is nil; only reads go without one")
 	case in.bad != nil:
 		return in.bad
 	case in.key == nil:

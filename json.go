@@ -94,8 +94,13 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 		return nil, errors.New("idem: the path must begin with a slash (is it swapped with the method?)")
 	}
 	ref, err := url.Parse(path)
-	if err != nil || ref.Host != "" || ref.User != nil || ref.Fragment != "" {
-		return nil, errors.New("idem: the path is not one")
+	switch {
+	case err != nil:
+		return nil, errors.New("idem: the path is not one; escape it with url.PathEscape")
+	case ref.Host != "" || ref.User != nil:
+		return nil, errors.New("idem: the path has a host; that is BaseURL's")
+	case ref.Fragment != "":
+		return nil, errors.New("idem: the path has a fragment (#), which is never sent")
 	}
 	u := c.base.JoinPath()
 	u.Path = strings.TrimSuffix(c.base.Path, "/") + ref.Path

@@ -19,7 +19,17 @@ func (c *claim) roundTrip(next http.RoundTripper, r *http.Request) (*http.Respon
 		return c.fromRow(r)
 	}
 	ctx, end := c.watch(r.Context(), deadline)
+	returned := false
+	defer func() {
+		if !returned { // a panic: whoever recovers it, the lease must end
+			end()
+			c.mu.Lock()
+			c.active--
+			c.mu.Unlock()
+		}
+	}()
 	resp, err := next.RoundTrip(r.WithContext(ctx))
+	returned = true
 	if err != nil {
 		end()
 		return nil, c.after(r, nil, err)

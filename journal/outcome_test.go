@@ -280,6 +280,26 @@ func TestLeaseIsExtended(t *testing.T) {
 	})
 }
 
+// A panic below a call ends the lease like a process that died: whoever recovers
+// it, another may go on.
+func TestPanicEndsTheLease(t *testing.T) {
+	stores(t, func(t *testing.T, s store) {
+		j := s.journal(t, Config{Lease: 200 * time.Millisecond})
+		base := roundTripper(func(*http.Request) (*http.Response, error) { panic("base") })
+		srv := mockserver.New(t, mockserver.Config{})
+		in := claimed(t, j, testRef(1))
+		assert.Panics(t, func() { _, _ = charge(t.Context(), client(t, srv.URL, base), in, testRef(1)) })
+		before := find(t, j, testRef(1))
+		assert.Equal(t, Unknown, before.State)
+		time.Sleep(250 * time.Millisecond)
+		assert.Equal(t, before.LeaseUntil, find(t, j, testRef(1)).LeaseUntil, "nobody extends it")
+
+		_, err := charge(t.Context(), client(t, srv.URL, srv.Transport()), claimed(t, j, testRef(1)), testRef(1))
+		require.NoError(t, err)
+		assert.Len(t, srv.Effects(before.Key), 1)
+	})
+}
+
 // Credentials are in no column; what is stored can be sealed.
 func TestNothingSecretIsStored(t *testing.T) {
 	stores(t, func(t *testing.T, s store) {

@@ -259,17 +259,33 @@ func TestAdvanceSaturates(t *testing.T) {
 	})
 }
 
+// The server of orders keeps no order that was not committed.
+func TestRestartOfTheOrders(t *testing.T) {
+	in(t, Config{}, func(t *testing.T, s *Server, c *http.Client) {
+		orders := Orders()
+		s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				require.NoError(t, s.Restart())
+			}
+			orders.ServeHTTP(w, r)
+		})
+		require.Error(t, postOrder(t, c, s, "k", "{}").Err)
+		assert.Empty(t, s.Effects(""))
+		assert.JSONEq(t, `{"data":[]}`, send(t.Context(), c, http.MethodGet, s.URL+"/orders", "").Body)
+	})
+}
+
 // An effect and the stored answer are one: Restart comes before both or after.
 func TestRestartIsNoTornWrite(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		working, goOn := make(chan struct{}, 1), make(chan struct{})
 		s := New(t, Config{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !before {
-				Did(r.Context(), "order", nil)
+				assert.True(t, Did(r.Context(), "order", nil))
 			}
 			working <- struct{}{}
 			<-goOn
-			Did(r.Context(), "event", nil)
+			assert.Equal(t, !before, Did(r.Context(), "event", nil))
 			w.WriteHeader(http.StatusCreated)
 		})})
 		got := make(chan error, 1)

@@ -19,22 +19,26 @@ type Effect struct {
 
 // Did records an effect of the request that ctx belongs to. A handler calls it
 // where the work is done, once for each effect; the same handler may run outside
-// a mock server, where Did does nothing. The value is kept as it is. The first
-// effect commits: if the server's process ends before it, nothing is recorded;
-// if it ends after it, the handler's answer is stored all the same.
-func Did(ctx context.Context, name string, value any) {
+// a mock server, where Did does nothing and reports true. The value is kept as it
+// is.
+//
+// The first effect of a request is what a transaction's commit is elsewhere. If the
+// server's process has ended before it, Did records nothing and reports false, and
+// the handler must keep nothing either; if it ends later, the handler's answer is
+// stored all the same.
+func Did(ctx context.Context, name string, value any) (committed bool) {
 	x, ok := ctx.Value(lifeKey{}).(*life)
 	if !ok {
-		return
+		return true
 	}
 	s := x.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.start != s.starts {
-		return // the ledger of its time was thrown away
+		return false // the ledger of its time was thrown away
 	}
 	if x.dead() && !x.committed {
-		return
+		return false
 	}
 	x.committed = true
 	s.count(scope{x.rec.Caller, x.rec.Key}, 0, 1)
@@ -43,6 +47,7 @@ func Did(ctx context.Context, name string, value any) {
 		Name: name, Value: value, At: s.now(),
 	})
 	s.notify()
+	return true
 }
 
 // Effects returns the effects under this key in the order in which they

@@ -59,9 +59,10 @@ func (o *orders) create(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	id := fmt.Sprint(len(o.all) + 1)
 	body["id"] = id
-	o.all = append(o.all, order{credential(r.Header), r.PathValue("collection"), id, body})
+	if Did(r.Context(), "order", body) {
+		o.all = append(o.all, order{credential(r.Header), r.PathValue("collection"), id, body})
+	}
 	o.mu.Unlock()
-	Did(r.Context(), "order", body)
 	w.Header().Set("Location", r.URL.Path+"/"+id)
 	reply(w, http.StatusCreated, body)
 }

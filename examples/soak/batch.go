@@ -76,14 +76,12 @@ func (b *batch) run(ctx context.Context) error {
 func (b *batch) start() (err error) {
 	k := contract.Default()
 	k.Lease = lease
-	shop := newShop()
 	b.server, err = mockserver.Start(mockserver.Config{
-		Handler: shop, Contract: k, TLS: b.kind.tls, HTTP2: b.kind.http2, Idle: 300 * time.Millisecond, MaxAttempts: 1 << 20,
+		Handler: newShop(), Contract: k, TLS: b.kind.tls, HTTP2: b.kind.http2, Idle: 300 * time.Millisecond, MaxAttempts: 1 << 20,
 	})
 	if err != nil {
 		return err
 	}
-	shop.ledger = b.server.Effects
 	if !strings.Contains(b.server.URL, "://127.0.0.1:") {
 		return errors.New("the server is not on the loopback interface")
 	}

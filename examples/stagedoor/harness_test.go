@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"database/sql"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -14,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// databases are what every test of the shop runs on. PostgreSQL must be there:
-// IDEM_POSTGRES names a server, else it is the one of this machine.
+// databases are what every test of the shop runs on. IDEM_POSTGRES names a server,
+// else it is the one of this machine.
 func databases() map[string]string {
 	dsn := os.Getenv("IDEM_POSTGRES")
 	if dsn == "" {
@@ -35,10 +37,33 @@ func onStores(t *testing.T, test func(*testing.T, *Store)) {
 }
 
 func onFresh(t *testing.T, dsn string, test func(*Store)) {
+	if isPostgres(dsn) {
+		needPostgres(t, dsn)
+	}
 	require.NoError(t, onStore(t.Context(), dsn, func(s *Store) error {
 		test(s)
 		return nil
 	}))
+}
+
+// needPostgres skips a test on a machine without a server, except where CI is set.
+func needPostgres(t *testing.T, dsn string) {
+	db, err := sql.Open("pgx", dsn)
+	require.NoError(t, err)
+	defer func() { _ = db.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := db.PingContext(ctx); err != nil {
+		missing(t, "no PostgreSQL server can be reached (IDEM_POSTGRES names another): "+err.Error())
+	}
+}
+
+// missing skips a test that wants something of the machine; CI has everything.
+func missing(t *testing.T, what string) {
+	if os.Getenv("CI") != "" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
 }
 
 // house is a shop with its provider, served on a port.

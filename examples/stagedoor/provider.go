@@ -57,9 +57,11 @@ func (p *Provider) create(w http.ResponseWriter, r *http.Request) {
 		problem(http.StatusPaymentRequired, declined, "The card was declined").write(w)
 		return
 	}
+	if !mockserver.Did(r.Context(), "charge", c) {
+		return // the provider's process has ended: nothing is committed
+	}
 	p.charges[c.Order] = c
 	p.due = append(p.due, event{ID: "charged-" + c.Order, Kind: "charged", Order: c.Order, Buyer: c.Buyer})
-	mockserver.Did(r.Context(), "charge", c)
 	answer{status: http.StatusCreated, body: `{"status":"succeeded"}`}.write(w)
 }
 

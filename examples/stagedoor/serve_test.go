@@ -17,8 +17,9 @@ import (
 
 // The lines that -serve prints are run as they are, and do what they say.
 func TestServe(t *testing.T) {
-	_, err := exec.LookPath("curl")
-	require.NoError(t, err, "the lines are for curl")
+	if _, err := exec.LookPath("curl"); err != nil {
+		missing(t, "the lines are for curl: "+err.Error())
+	}
 	onStores(t, func(t *testing.T, s *Store) {
 		ctx, stop := context.WithCancel(t.Context())
 		read, write := io.Pipe()
