@@ -67,8 +67,7 @@ func (s *Shop) lost(ctx context.Context, mine claim) (known *answer, c claim, er
 }
 
 // takeOver makes a stale claim ours, whose holder has died or given it up, by raising
-// its token. Of many who try, one
-// finds the token that all have read.
+// its token. Of many who try, one finds the token that all have read.
 func (s *Shop) takeOver(ctx context.Context, c *claim) (bool, error) {
 	n, err := s.store.exec(ctx, `UPDATE claims SET token = token + 1, held_until = {now} + $4
 		WHERE buyer = $1 AND key = $2 AND token = $3 AND status IS NULL AND held_until <= {now}`,
