@@ -33,8 +33,9 @@ import (
 // server answered, whatever the status; see [ResultOf] and [Intent.Attempts]
 // for what became of it. Without a response the error is an [*Error].
 type Transport struct {
-	// Base makes each attempt; nil: http.DefaultTransport. It must not repeat
-	// requests itself. One that is built on net/http shows by httptrace what it
+	// Base makes each attempt; nil: http.DefaultTransport. It must neither repeat
+	// requests nor follow redirects itself: the answer of a page that a write led
+	// to is not the write's. One that is built on net/http shows by httptrace what it
 	// sends; of any other only little is believed to be unsent.
 	Base http.RoundTripper
 	// Around wraps each call, outside of the Intent's own Layer; nil: none.
