@@ -42,7 +42,8 @@ type Transport struct {
 	Around Layer
 	// Contract is how the API spells idempotency; zero: contract.Default.
 	Contract contract.Contract
-	// MaxAttempts is the most attempts of a call; zero: 4; 1: no repetition.
+	// MaxAttempts is the most attempts of a call, those before a redirect counted
+	// in; each hop makes one at least. Zero: 4; 1: no repetition.
 	MaxAttempts int
 	// AttemptTimeout bounds an attempt. Its clock starts with the attempt, and
 	// anew when the request is written and with every read of a body that is not
