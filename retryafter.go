@@ -15,7 +15,8 @@ import (
 // clocks may differ. What is zero, negative, past or malformed does not count:
 // it would be a call to come back at once. Long waits saturate.
 //
-// Where a header stands more than once the longest wait wins.
+// Where a header stands more than once the longest wait wins, also where somebody
+// on the way has joined the numbers with commas (RFC 9110, 5.3).
 func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 	if d := longest(header["Retry-After-Ms"], func(v string) time.Duration {
 		return decimal(v, time.Millisecond)
@@ -40,7 +41,13 @@ func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 
 func longest(values []string, read func(string) time.Duration) (d time.Duration) {
 	for _, v := range values {
-		d = max(d, read(strings.Trim(v, " \t")))
+		parts := []string{v}
+		if strings.Trim(v, "0123456789., \t") == "" { // not a date, which may have a comma
+			parts = strings.Split(v, ",")
+		}
+		for _, part := range parts {
+			d = max(d, read(strings.Trim(part, " \t")))
+		}
 	}
 	return d
 }

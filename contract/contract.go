@@ -58,7 +58,8 @@ type Contract struct {
 	// on; after it the same key is a new request. Zero: 24 h; negative: for ever.
 	Window time.Duration
 	// Gap is the shortest time between two requests with one key, also of two
-	// calls; zero: none.
+	// calls, one after the other; zero: none. Calls of one Intent that run at the
+	// same time do not wait for each other.
 	Gap time.Duration
 	// Lease is how long a claim holds when its worker has died. Only a server
 	// reads it. Zero: 1 min.
