@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/idem-go/idem"
@@ -103,6 +105,16 @@ func TestFingerprint_OfACallUnderWay(t *testing.T) {
 		assert.Equal(t, bound.State().Fingerprint, in.State().Fingerprint)
 	}, drop, created)
 
+	file, err := os.Open("go.mod")
+	require.NoError(t, err)
+	for name, body := range map[string]io.Reader{"none": nil, "a file": file, "a stream": io.LimitReader(strings.NewReader("x"), 1)} {
+		in := idem.Open()
+		_, err := (&idem.Transport{Base: through(func(*http.Request) (*http.Response, error) {
+			return nil, io.ErrUnexpectedEOF
+		}), MaxAttempts: 1}).RoundTrip(keyedPost(t, in, "http://api/charges", body))
+		require.Error(t, err)
+		assert.NotEmpty(t, in.State().Fingerprint, name)
+	}
 	for _, changed := range []bool{false, true} {
 		body, in := []byte("order=1"), idem.Open()
 		base := through(func(*http.Request) (*http.Response, error) {

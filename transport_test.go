@@ -190,6 +190,7 @@ func TestTransport_ReverseProxy(t *testing.T) {
 			}, func(_ *server, w http.ResponseWriter, _ *http.Request, _ hit) {
 				w.Header().Set("Connection", "Upgrade")
 				w.Header().Set("Upgrade", "echo")
+				w.Header().Set("Content-Type", "application/json") // says nothing of what comes after the upgrade
 				w.WriteHeader(101)
 				conn, buf, err := http.NewResponseController(w).Hijack()
 				if err != nil {
