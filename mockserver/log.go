@@ -159,7 +159,7 @@ func (s *Server) arrive(r *http.Request, h head) (rec *Request, start int) {
 	defer s.mu.Unlock()
 	rec = h.request(s.ahead)
 	rec.Seq, rec.Scope, rec.Caller, rec.Key = len(s.log)+1, s.scope, credential(r.Header), s.keyOf(r.Header, nil)
-	rec.Proto, rec.Method, rec.Host, rec.URL, rec.Header = r.Proto, r.Method, r.Host, r.URL.RequestURI(), r.Header.Clone()
+	rec.Proto, rec.Method, rec.Host, rec.URL, rec.Header = r.Proto, r.Method, r.Host, r.URL.RequestURI(), r.Header // the handler gets a copy
 	s.log = append(s.log, rec)
 	s.active++
 	s.notify()

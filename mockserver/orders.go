@@ -3,7 +3,6 @@ package mockserver
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 )
@@ -39,7 +38,7 @@ type order struct {
 }
 
 func (o *orders) create(w http.ResponseWriter, r *http.Request) {
-	b, err := io.ReadAll(r.Body)
+	b, err := readAll(r)
 	body := map[string]any{}
 	if err == nil && len(b) > 0 {
 		err = json.Unmarshal(b, &body)
