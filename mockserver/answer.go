@@ -173,7 +173,7 @@ func (w *recorder) Flush() {
 	if w.whole || w.x.cut {
 		return
 	}
-	a := w.answer()
+	a := w.answer(slices.Clone(w.body.Bytes())) // more will be written
 	if w.live {
 		_, _ = w.x.w.Write(a.body)
 	} else {
@@ -206,7 +206,8 @@ func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, rw, err
 }
 
-func (w *recorder) answer() *answer {
+// answer is what the handler has written since the last Flush; body is that of it.
+func (w *recorder) answer(body []byte) *answer {
 	w.WriteHeader(http.StatusOK)
-	return &answer{kind: Fresh, status: w.status, header: w.header, body: slices.Clone(w.body.Bytes()), live: w.live}
+	return &answer{kind: Fresh, status: w.status, header: w.header, body: body, live: w.live}
 }

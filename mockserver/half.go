@@ -13,7 +13,8 @@ import (
 type half struct {
 	mu                     sync.Mutex
 	cond                   *sync.Cond
-	buf                    []byte
+	buf                    []byte // used again and again; from taken on it is not read yet
+	taken                  int
 	fin, rst               bool // the writer is done; the connection is broken
 	readerGone, writerGone bool // that end was closed by its owner
 	readBy, writeBy        deadline
@@ -56,9 +57,9 @@ func (h *half) read(p []byte) (int, error) {
 			return 0, os.ErrDeadlineExceeded
 		case len(p) == 0:
 			return 0, nil
-		case len(h.buf) > 0:
-			n := copy(p, h.buf)
-			h.buf = h.buf[n:]
+		case h.taken < len(h.buf):
+			n := copy(p, h.buf[h.taken:])
+			h.taken += n
 			h.cond.Broadcast()
 			return n, nil
 		case h.rst:
@@ -86,7 +87,8 @@ func (h *half) write(p []byte) (n int, err error) {
 			return n, os.NewSyscallError("write", syscall.EPIPE)
 		case n == len(p):
 			return n, nil
-		case len(h.buf) < window:
+		case len(h.buf)-h.taken < window:
+			h.buf, h.taken = append(h.buf[:0], h.buf[h.taken:]...), 0
 			k := min(window-len(h.buf), len(p)-n)
 			h.buf = append(h.buf, p[n:n+k]...)
 			n += k

@@ -188,7 +188,7 @@ func (x *life) work(guarded bool) (a *answer, ok bool) {
 	if x.dead() && !x.committed {
 		return nil, false
 	}
-	return rec.answer(), true
+	return rec.answer(rec.body.Bytes()), true // the handler has returned: nobody writes to it any more
 }
 
 // hold waits for the release, or for the time if there is no hold. It reports
