@@ -16,7 +16,7 @@ import (
 // Every exported type has an example whose output is checked, in the packages that
 // users meet, and every example has an output.
 func TestEveryTypeHasAnExample(t *testing.T) {
-	for _, dir := range []string{".", "contract", "mockserver", "journal"} {
+	for _, dir := range []string{".", "contract", "mockserver", "journal", "otelidem"} {
 		checked := map[string]bool{}
 		for _, e := range examplesOf(t, dir) {
 			assert.True(t, e.Output != "" || e.EmptyOutput, "%s: Example%s ends without // Output:", dir, e.Name)
@@ -33,7 +33,7 @@ func TestEveryTypeHasAnExample(t *testing.T) {
 			types++
 			assert.True(t, checked[name], "%s.%s has no example with an output", dir, name)
 		}
-		assert.GreaterOrEqual(t, types, 9, dir)
+		assert.NotZero(t, types, dir)
 	}
 }
 
