@@ -39,18 +39,10 @@ func (c *call) findKey() error {
 		if has && k.Keys(strings.ToUpper(req.Method)) {
 			return errors.New("idem: the method is not in upper case, so that it would carry no key")
 		}
-		switch {
-		case has && !isSafe(methodOf(req)):
+		if has && !isSafe(methodOf(req)) {
 			c.use(in) // the contract has no key for it; its sends count all the same
-			fallthrough
-		case previous != nil && !isSafe(methodOf(req)):
-			c.continueFrom(previous)
-		case previous != nil:
-			c.attempts, c.sent = previous.attempts, previous.sent
-			if !previous.reads() {
-				c.about = previous.about // a GET that a write was redirected to is not its answer
-			}
 		}
+		c.continueFrom(previous)
 		return nil
 	}
 	carried, err := c.carried(has)
@@ -105,8 +97,12 @@ func (c *call) continueFrom(previous *call) {
 		return
 	}
 	c.attempts, c.sent = previous.attempts, previous.sent
-	if c.in == nil {
+	switch {
+	case c.in != nil:
+	case !isSafe(methodOf(c.original)):
 		c.book, c.about = previous.book, previous.about
+	case !previous.reads():
+		c.about = previous.about // a GET that a write was redirected to is not its answer
 	}
 }
 
