@@ -97,6 +97,23 @@ func TestLogOfHeadsThatDoNotComeWhole(t *testing.T) {
 	}
 }
 
+// What http.Server refuses on a connection that was used before is its refusal, and
+// not a client that left: the end of each answer ends a read by a deadline.
+func TestLogOfARefusalOnAReusedConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(t, Config{})
+		c := connect(t, s)
+		for range 2 {
+			feed(t, c, "GET /orders HTTP/1.1\r\nHost: x\r\n\r\n")
+		}
+		feed(t, c, "GET /orders HTTP/1.1\r\n\r\n") // without a Host
+		list := s.Requests("")
+		require.Len(t, list, 3)
+		last := list[2]
+		assert.Equal(t, []any{3, true, 400, Refused, false}, []any{last.Seq, last.Reused, last.Status, last.Answer, last.Left})
+	})
+}
+
 // A stream of HTTP/2 begins with its first frame, and one that http.Server does
 // not accept is logged as well.
 func TestLogOfStreams(t *testing.T) {
