@@ -13,8 +13,7 @@ import (
 )
 
 // What a call that succeeds at once costs over the same request by a bare
-// http.Client: not more than today, with one allocation more under the race
-// detector. A change that raises it has to say why.
+// http.Client: not more than today. A change that raises it has to say why.
 func TestCostOfACall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short is how the mutants are tried, and a function with mutants in it costs more")
@@ -26,9 +25,13 @@ func TestCostOfACall(t *testing.T) {
 		intent bool
 		most   usage
 	}{
-		{"an Intent a call", true, usage{allocs: 18, bytes: 2900}},
+		{"an Intent a call", true, usage{allocs: 17, bytes: 2870}},
 		{"without a key", false, usage{allocs: 15, bytes: 2200}},
 	} {
+		if raceDetector {
+			test.most.allocs++
+			test.most.bytes += 40
+		}
 		c := cost(t, ours, test.intent)
 		t.Logf("%s: %.1f allocations and %.0f bytes over %v", test.name, c.allocs-bare.allocs, c.bytes-bare.bytes, bare)
 		assert.LessOrEqual(t, c.allocs-bare.allocs, test.most.allocs+0.5, test.name)
