@@ -23,29 +23,28 @@ const defaultMax = 1 << 20
 // body in one write. The others are wrapped, to tell the caller's reader's
 // error from the network's and to make sure that the bytes stay the same.
 type source struct {
-	kind      sourceKind
-	buffered  bool   // it was a stream, and is in memory now
-	once      bool   // it can be sent only once …
-	whyOnce   string // … because of this
+	kind     sourceKind
+	buffered bool // it was a stream, and is in memory now
+	once     bool // it can be sent only once, because of whyOnce
+	shared   bool // again gives the same reader each time
+	opened   bool // what again gave was given to a send
+	hashed   bool // sum is that of the whole body, under seed
+
 	original  io.ReadCloser
 	readFirst []byte       // of original, where that is a stream
 	refs      atomic.Int32 // open readers of original, and the call itself
 	closed    atomic.Bool  // original is
 
-	held   held                          // kinds inBytes and inText
-	again  func() (io.ReadCloser, error) // kind inGetBody: the caller's GetBody …
-	shared bool                          // … gives the same reader each time
-	opened bool                          // it was given to a send
-	at     io.ReaderAt                   // kind inSections
-	from   int64
-	size   int64 // -1: not known
-	stat   fs.FileInfo
+	held  held                          // kinds inBytes and inText
+	again func() (io.ReadCloser, error) // kind inGetBody: the caller's GetBody
+	file  *io.SectionReader             // kind inSections
+	stat  fs.FileInfo                   // of the file
 
-	most int64 // what may be read into memory
-
-	seed   maphash.Seed
-	hashed bool // sum is that of the whole body, under seed
-	sum    uint64
+	size    int64 // -1: not known
+	most    int64 // what may be read into memory
+	whyOnce string
+	seed    maphash.Seed
+	sum     uint64
 }
 
 type sourceKind uint8
@@ -145,13 +144,16 @@ func (s *source) asFile(inner io.Reader, length int64) bool {
 	if _, err = file.Seek(from, io.SeekStart); err != nil {
 		return false
 	}
-	s.kind, s.at, s.from, s.size = inSections, file, from, end-from
+	s.kind, s.size = inSections, end-from
 	if length > 0 && length < s.size {
 		s.size = length
 	}
-	s.stat = statOf(s.at)
+	s.file, s.stat = io.NewSectionReader(file, from, s.size), statOf(file)
 	return true
 }
+
+// section returns a new reader of a body of kind inSections.
+func (s *source) section() *io.SectionReader { return io.NewSectionReader(s.file.Outer()) }
 
 func statOf(file any) fs.FileInfo {
 	if f, ok := file.(interface{ Stat() (fs.FileInfo, error) }); ok {

@@ -34,11 +34,12 @@ func (s *source) open(first bool, a *attempt) (io.ReadCloser, error) {
 		}
 		return s.memory(), nil
 	case inSections:
-		if now := statOf(s.at); s.stat != nil && now != nil && (now.Size() != s.stat.Size() || !now.ModTime().Equal(s.stat.ModTime())) {
+		at, _, _ := s.file.Outer()
+		if now := statOf(at); s.stat != nil && now != nil && (now.Size() != s.stat.Size() || !now.ModTime().Equal(s.stat.ModTime())) {
 			return nil, errBodyChanged
 		}
 		s.refs.Add(1)
-		return s.watch(io.NewSectionReader(s.at, s.from, s.size), s.release, a), nil
+		return s.watch(s.section(), s.release, a), nil
 	}
 	if first && !s.shared {
 		s.refs.Add(1)
@@ -94,7 +95,7 @@ func (s *source) memory() io.ReadCloser {
 func (s *source) reread() (io.ReadCloser, error) {
 	switch s.kind {
 	case inSections:
-		return io.NopCloser(io.NewSectionReader(s.at, s.from, s.size)), nil
+		return io.NopCloser(s.section()), nil
 	case inGetBody:
 		return s.give()
 	}
@@ -167,7 +168,8 @@ func (s *source) watch(r io.Reader, closeIt func() error, a *attempt) *watched {
 // and lets the last bytes go only if the whole is what it was at first.
 type watched struct {
 	source   *source
-	original bool // it reads the caller's own body
+	older    *watched // reader of the same attempt
+	original bool     // it reads the caller's own body
 	reader   io.Reader
 	close    func() error
 	closed   atomic.Bool

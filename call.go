@@ -29,11 +29,10 @@ type call struct {
 	about *ledger // whose outcome is reported: book, or that of the write a GET was redirected from
 	index int     // of the Intent's calls
 
-	firstNumber int // of this hop's first attempt
-	attempts    int // over all hops
-	sent        int // over all hops
+	attempts int // over all hops
+	sent     int // over all hops
 
-	first   attempt // backs the first one
+	first   attempt // the first of this hop
 	ended   ended   // the last attempt
 	verdict verdict
 	resp    *http.Response  // to hand over
@@ -44,8 +43,9 @@ type call struct {
 
 	layers   bool // the call goes through some
 	running  bool // counted in book
-	finished bool
-	final    Result
+	finished bool // and so outcome and status are fixed
+	outcome  Outcome
+	status   int
 }
 
 // opaque keeps fmt from printing what a context of ours holds: keys and bodies.
@@ -91,7 +91,8 @@ func (c *call) begin() (err error) {
 			return err
 		}
 	}
-	if err := c.findKey(); err != nil {
+	header, keys := c.copyHeaders(req.Header)
+	if err := c.findKey(keys); err != nil {
 		return err
 	}
 	if c.book == nil {
@@ -107,7 +108,8 @@ func (c *call) begin() (err error) {
 	}
 	c.req = *req.WithContext(c)
 	c.first.line[0] = c.wire
-	c.req.Header = c.headers(req.Header, c.first.line[:])
+	c.req.Header = header
+	c.putKey(header, c.first.line[:])
 	if c.keyed() {
 		// A hop of a redirect is no other request than the one it comes from.
 		if err := c.in.bind(&c.req, &c.body, c.attempts > 0, c.transport.Around != nil); err != nil {
@@ -198,7 +200,8 @@ func (c *call) failure() *Error {
 
 // finish fixes what the call came to.
 func (c *call) finish(resp *http.Response, err error) (*http.Response, error) {
-	c.final, c.finished = c.result(), true
+	c.outcome, c.status = c.state()
+	c.finished = true
 	if err != nil {
 		return nil, err
 	}
@@ -208,9 +211,18 @@ func (c *call) finish(resp *http.Response, err error) (*http.Response, error) {
 
 // result is what the call has come to, so far or in the end.
 func (c *call) result() Result {
-	if c.finished {
-		return c.final
+	outcome, status := c.outcome, c.status
+	if !c.finished {
+		outcome, status = c.state()
 	}
+	return Result{
+		Key: c.wire, Status: status, Replay: c.ended.replay,
+		Outcome: outcome, Attempts: c.attempts, Sends: c.sent,
+	}
+}
+
+// state is the outcome now, and the status that a Result has with it.
+func (c *call) state() (Outcome, int) {
 	own := 0
 	if c.running && c.about == c.book {
 		own = 1
@@ -219,10 +231,7 @@ func (c *call) result() Result {
 	if outcome != Answered {
 		status = c.ended.status
 	}
-	return Result{
-		Key: c.wire, Status: status, Replay: c.ended.replay,
-		Outcome: outcome, Attempts: c.attempts, Sends: c.sent,
-	}
+	return outcome, status
 }
 
 // end leaves of a call whose answer does not settle the Intent what a State needs,

@@ -25,8 +25,9 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
-// findKey finds out whether the request carries a key, and which.
-func (c *call) findKey() error {
+// findKey finds out whether the request carries a key, and which. inHeader are the
+// values that the caller's key header has.
+func (c *call) findKey(inHeader []string) error {
 	req, k := c.original, &c.settings.contract
 	in, has := IntentFromContext(c.Context)
 	if has {
@@ -45,7 +46,7 @@ func (c *call) findKey() error {
 		c.continueFrom(previous)
 		return nil
 	}
-	carried, err := c.carried(has)
+	carried, err := c.carried(inHeader, has)
 	if err != nil {
 		return err
 	}
@@ -106,29 +107,24 @@ func (c *call) continueFrom(previous *call) {
 	}
 }
 
-// carried returns the key header that the caller has put on the request, of
-// whatever case; empty ones count as absent, and so does the nil UUID under an
-// Intent: both are what code generators send for a parameter that was left out.
-func (c *call) carried(underIntent bool) (string, error) {
+// carried returns the key that the caller has put on the request. Empty values
+// count as absent, and so does the nil UUID under an Intent: both are what code
+// generators send for a parameter that was left out.
+func (c *call) carried(inHeader []string, underIntent bool) (string, error) {
 	if c.settings.keyHeader == "" {
 		return c.keyInBody(underIntent)
 	}
 	found := ""
-	for name, values := range c.original.Header {
-		if !strings.EqualFold(name, c.settings.keyHeader) {
-			continue
-		}
-		for _, v := range values {
-			switch {
-			case v == "", underIntent && isNilUUID(v), v == found:
-			case isNilUUID(v):
-				return "", because(ErrInvalidKey, "the nil UUID")
-			case underIntent && c.transport.IntentWins:
-			case found != "":
-				return "", because(ErrKeyConflict, "it has two")
-			default:
-				found = v
-			}
+	for _, v := range inHeader {
+		switch {
+		case v == "", underIntent && isNilUUID(v), v == found:
+		case isNilUUID(v):
+			return "", because(ErrInvalidKey, "the nil UUID")
+		case underIntent && c.transport.IntentWins:
+		case found != "":
+			return "", because(ErrKeyConflict, "it has two")
+		default:
+			found = v
 		}
 	}
 	return found, nil
@@ -154,18 +150,33 @@ func (c *call) keyInBody(underIntent bool) (string, error) {
 	return key, nil
 }
 
-// headers returns a copy of from that has the key on exactly one line, which is
-// line, or on none. Values are shared, but an append to them makes a copy.
-func (c *call) headers(from http.Header, line []string) http.Header {
-	h := make(http.Header, len(from)+1)
+// copyHeaders returns a copy of from without the key header, of whatever case,
+// and the values of that. Values are shared, but an append to them makes a copy.
+func (c *call) copyHeaders(from http.Header) (copied http.Header, keys []string) {
+	copied = make(http.Header, len(from)+1)
 	for name, values := range from {
-		if c.settings.keyHeader == "" || !strings.EqualFold(name, c.settings.keyHeader) {
-			h[name] = slices.Clip(values)
+		values = slices.Clip(values)
+		if c.settings.keyHeader != "" && strings.EqualFold(name, c.settings.keyHeader) {
+			keys = append(keys, values...)
+		} else {
+			copied[name] = values
 		}
 	}
+	return copied, keys
+}
+
+// putKey puts the key on one line, which is line.
+func (c *call) putKey(h http.Header, line []string) {
 	if c.keyed() && c.settings.keyHeader != "" {
 		h[c.settings.keyHeader] = line
 	}
+}
+
+// headers returns a copy of from that has the key on exactly one line, which is
+// line, or on none.
+func (c *call) headers(from http.Header, line []string) http.Header {
+	h, _ := c.copyHeaders(from)
+	c.putKey(h, line)
 	return h
 }
 

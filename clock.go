@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 )
 
@@ -14,51 +15,85 @@ func (c *call) newAttempt(parent context.Context, now, windowEnd time.Time) *att
 	if a.call != nil {
 		a = new(attempt)
 	}
-	a.call, a.number, a.timeout, a.until = c, c.attempts, c.settings.attemptTimeout, windowEnd
+	a.call, a.number, a.fresh = c, c.attempts, now
 	a.sends.attempt = a
 	a.line[0] = c.wire
 	a.Context, a.cancel = context.WithCancelCause(parent)
-	limit := a.limit(now)
+	left, limited := a.left(now, windowEnd)
 	deadline, ok := parent.Deadline()
-	if callersIsSooner := ok && deadline.Sub(now) <= limit; limit > 0 && !callersIsSooner {
+	if callersIsSooner := ok && deadline.Sub(now) <= left; limited && !callersIsSooner {
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		a.clocked = true
-		a.timer = time.AfterFunc(limit, a.expire)
+		a.timer = time.AfterFunc(left, a.expire)
 	}
 	return a
 }
 
-// limit is the time left from now on, 0 if there is no limit.
-func (a *attempt) limit(now time.Time) time.Duration {
-	d := a.timeout
-	if !a.until.IsZero() {
-		if left := max(a.until.Sub(now), 1); d <= 0 || left < d {
-			d = left
+// left is the time that the attempt still has at now, if it is limited. No send may
+// leave after windowEnd.
+func (a *attempt) left(now, windowEnd time.Time) (left time.Duration, limited bool) {
+	if a.drained != nil {
+		return drainTime - now.Sub(a.fresh), true
+	}
+	if timeout := a.call.settings.attemptTimeout; timeout > 0 {
+		left, limited = timeout-now.Sub(a.fresh), true
+	}
+	if !windowEnd.IsZero() {
+		if d := windowEnd.Sub(now); !limited || d < left {
+			left, limited = d, true
 		}
 	}
-	return max(d, 0)
+	return left, limited
 }
 
-// expire ends the attempt when its time has run out.
+// expire ends the attempt if its time has run out, and else looks again later.
 func (a *attempt) expire() {
+	if body := a.expired(time.Now()); body != nil {
+		_ = body.Close() // for a Base that does not heed the context
+	}
+}
+
+// expired is expire, but for closing what is drained, which may take its time.
+func (a *attempt) expired(now time.Time) (drained io.Closer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.clocked {
-		return
+		return nil
 	}
-	if !a.until.IsZero() && !time.Now().Before(a.until) {
+	end := a.call.windowEnd(now)
+	switch left, _ := a.left(now, end); {
+	case left > 0: // it was given time anew
+		a.timer.Reset(left)
+	case a.drained != nil:
+		a.cancel(errAttemptOver)
+		return a.drained
+	case !end.IsZero() && !now.Before(end):
 		a.cancel(ErrExpired)
-		return
+	default:
+		a.cancel(attemptTimeoutError(a.call.settings.attemptTimeout))
 	}
-	a.cancel(attemptTimeoutError(a.timeout))
+	return nil
 }
 
-// restart gives the attempt its whole time again: the request is written.
+// drain gives the attempt a short time to read what is left of body.
+func (a *attempt) drain(body io.Closer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.clocked, a.drained, a.fresh = true, body, time.Now()
+	if a.timer == nil {
+		a.timer = time.AfterFunc(drainTime, a.expire)
+	} else {
+		a.timer.Reset(drainTime)
+	}
+}
+
+// restart gives the attempt its whole time again: the request is written. It
+// leaves the timer alone, for it happens in every attempt, and expiry in few.
 func (a *attempt) restart() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.clocked {
-		a.timer.Reset(a.limit(time.Now()))
-	}
+	a.fresh = time.Now()
 }
 
 // progress notes that n bytes of a body that is not in memory were taken.
@@ -75,6 +110,7 @@ func (a *attempt) stopClock() {
 	if a.clocked {
 		a.clocked = false
 		a.timer.Stop()
+		a.timer = nil // the attempt may be kept through a long wait
 	}
 }
 

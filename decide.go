@@ -86,12 +86,12 @@ type history struct {
 // ended is how one attempt ended.
 type ended struct {
 	how    how
-	err    error       // nil with how == answered
-	status int         // of the answer, also of one whose body was cut
-	header http.Header // of the answer
 	means  contract.Meaning
 	advice contract.Advice
 	replay Replay
+	err    error       // nil with how == answered
+	status int         // of the answer, also of one whose body was cut
+	header http.Header // of the answer
 }
 
 type how uint8
@@ -107,9 +107,9 @@ const (
 
 type verdict struct {
 	retry  bool
+	answer answer
 	wait   time.Duration // before the next attempt; with retry false: the wait that was too long
 	reason error         // why not; nil with retry, and for an answer that is final
-	answer answer
 }
 
 // maxLookups bounds the attempts on a host name that does not exist, whatever

@@ -90,7 +90,7 @@ func (s *source) writeTo(w io.Writer) (n int64, err error) {
 	case inText:
 		return io.Copy(w, strings.NewReader(s.held.text))
 	case inSections:
-		return io.Copy(w, io.NewSectionReader(s.at, s.from, s.size))
+		return io.Copy(w, s.section())
 	case inGetBody:
 		if s.shared && s.opened {
 			return 0, because(ErrNotRepeatable, "its GetBody gives a reader that a send may still use")

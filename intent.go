@@ -36,11 +36,11 @@ type Intent struct {
 	mu       sync.Mutex
 	children map[string]*Intent
 	calls    int
+	bound    bool // to a request with the hash quick
+	written  bool // State was taken: keep sha up to date
 	seed     maphash.Seed
-	bound    bool    // to a request with the hash quick
 	quick    uint64  // in-process hash of method, URL and body
 	sha      string  // fingerprint that can be written down; empty: not known
-	written  bool    // State was taken: keep sha up to date
 	asking   *source // of a call under way, from which sha can be made; nil: none, or it is known
 	request  *http.Request
 	saved    time.Time // the Since of the first State that was taken before the first send
@@ -169,7 +169,7 @@ func (in *Intent) sentSince(first time.Time) time.Time {
 	return first
 }
 
-func (in *Intent) record(a Attempt) {
+func (in *Intent) record(a *Attempt) {
 	const most = 1000
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -180,7 +180,7 @@ func (in *Intent) record(a Attempt) {
 		copy(in.attempts[1:], in.attempts[2:])
 		in.attempts = in.attempts[:most]
 	}
-	in.attempts = append(in.attempts, a)
+	in.attempts = append(in.attempts, *a)
 }
 
 // nextCall returns the number of a call that begins, counted from 1.

@@ -15,7 +15,6 @@ import (
 // to be repeated. Of the request that a layer passes on it takes the context and
 // the headers.
 func (c *call) loop(req *http.Request) (*http.Response, error) {
-	c.firstNumber = c.attempts + 1
 	c.layered = req.Context()
 	if c.verdict = c.keepGap(); c.verdict.wait == 0 {
 		c.once(req)
@@ -35,16 +34,7 @@ func (c *call) repeat(req *http.Request) {
 	ctx, stop := c.untilDone()
 	defer stop()
 	r := &repetition{call: c, req: req}
-	r.client.Transport = r
-	r.request = *(&http.Request{Method: http.MethodGet, URL: &r.url, Header: http.Header{}}).WithContext(ctx)
-	r.url = url.URL{Scheme: "http", Host: "attempt"}
-	r.blank.Request = &r.request
-	r.loop = retryablehttp.Client{
-		HTTPClient: &r.client,
-		RetryMax:   c.settings.maxAttempts, // a guard: decide stops before
-		CheckRetry: r.goOn,
-		Backoff:    r.wait,
-	}
+	r.prepare(ctx)
 	_, _ = r.loop.Do(&r.blank) //nolint:bodyclose // it is NoBody
 	if r.waiting {
 		c.stop(c.done())
@@ -54,11 +44,11 @@ func (c *call) repeat(req *http.Request) {
 // A repetition is a loop of go-retryablehttp around a call. The loop waits,
 // counts and repeats; it sees blanks in place of requests and responses, so that
 // it cannot read, drain, close or change any of ours, and a client of its own, so
-// that its giving up closes no connections.
+// that its giving up closes no connections. What it takes for the first attempt
+// is a request without a URL, which its client refuses without looking further.
 type repetition struct {
 	call    *call
 	req     *http.Request // as the layers pass it on
-	seeded  bool          // the loop knows of the first attempt
 	waiting bool          // the loop is in a wait
 
 	// Together, because they are made together.
@@ -70,23 +60,32 @@ type repetition struct {
 	response http.Response
 }
 
-func (r *repetition) RoundTrip(*http.Request) (*http.Response, error) {
-	if r.seeded {
-		r.waiting = false
-		r.call.once(r.req)
+// prepare is apart from what runs the loop: calls wait with a small stack.
+func (r *repetition) prepare(ctx context.Context) {
+	r.client.Transport = r
+	r.request = *(&http.Request{Header: http.Header{}}).WithContext(ctx)
+	r.url = url.URL{Scheme: "http", Host: "attempt"}
+	r.blank.Request = &r.request
+	r.loop = retryablehttp.Client{
+		HTTPClient: &r.client,
+		RetryMax:   r.call.settings.maxAttempts, // a guard: decide stops before
+		CheckRetry: r.goOn,
+		Backoff:    func(_, most time.Duration, _ int, _ *http.Response) time.Duration { return most },
 	}
-	r.seeded = true
+}
+
+func (r *repetition) RoundTrip(*http.Request) (*http.Response, error) {
+	r.waiting = false
+	r.call.once(r.req)
 	r.response = http.Response{StatusCode: http.StatusOK, Body: http.NoBody}
 	return &r.response, nil
 }
 
 func (r *repetition) goOn(context.Context, *http.Response, error) (bool, error) {
 	r.waiting = r.call.verdict.retry
+	r.loop.RetryWaitMax = r.call.verdict.wait
+	r.request.URL = &r.url
 	return r.waiting, nil
-}
-
-func (r *repetition) wait(time.Duration, time.Duration, int, *http.Response) time.Duration {
-	return r.call.verdict.wait
 }
 
 // untilDone returns the context of the loop's waits: the caller's, which also
@@ -150,7 +149,7 @@ func (c *call) once(req *http.Request) {
 	switch {
 	case c.layers: // they may have changed them in place
 		areq.Header = c.headers(req.Header, a.line[:])
-	case c.attempts > c.firstNumber: // the last one's may still be in use, or changed by Base
+	case a != &c.first: // the last one's may still be in use, or changed by Base
 		areq.Header = c.headers(c.original.Header, a.line[:])
 	}
 	c.stampFirstSent(areq.Header)
@@ -180,7 +179,7 @@ func (c *call) once(req *http.Request) {
 		a.handOver(resp)
 		c.resp = resp
 	}
-	c.tell(Attempt{
+	c.tell(&Attempt{
 		Number: c.attempts, Call: c.index, Method: methodOf(req), Host: c.req.URL.Host,
 		Start: now, Duration: end.Sub(now), Sends: sent, Status: e.status, Err: e.err,
 		Replay: e.replay, Outcome: outcome, Retry: v.retry, Wait: v.wait, Reason: v.reason,
@@ -192,12 +191,12 @@ func isTimeout(err error) bool {
 	return ok
 }
 
-func (c *call) tell(a Attempt) {
+func (c *call) tell(a *Attempt) {
 	if c.in != nil {
 		c.in.record(a)
 	}
 	if c.transport.OnAttempt != nil {
-		c.transport.OnAttempt(c.layered, a)
+		c.transport.OnAttempt(c.layered, *a)
 	}
 }
 

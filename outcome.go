@@ -122,16 +122,17 @@ type ledger struct {
 	mu sync.Mutex
 
 	past    bool // the key existed before this process: its sends are not all ours to count
-	calls   int  // calls under way
-	open    int  // sends without proof, of attempts that have ended
 	stands  bool // an unsettled answer to the only send
 	settled bool
-	status  int // of the answer that stands
+	sent    bool // something was sent since firstSent, so that it stays
+
+	calls  int // calls under way
+	trying int // attempts under way, each of which may be the first to send
+	open   int // sends without proof, of attempts that have ended
+	status int // of the answer that stands
 
 	firstSent time.Time // start of the attempt that sent first, or may be doing so; else zero
-	sent      bool      // something was sent since, so that firstSent stays
 	lastSent  time.Time // when the last attempt that sent was over
-	trying    int       // attempts under way, each of which may be the first to send
 }
 
 func (l *ledger) enter() { l.mu.Lock(); l.calls++; l.mu.Unlock() }

@@ -25,7 +25,7 @@ func bufferable(resp *http.Response, most int64) bool {
 	if most < 0 || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
 		return false
 	}
-	if strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream") {
+	if isEventStream(resp.Header) {
 		return false
 	}
 	if resp.ContentLength > 0 { // 0 with a body is what a Base that is no net/http leaves unset
@@ -34,21 +34,19 @@ func bufferable(resp *http.Response, most int64) bool {
 	return contract.IsJSON(resp.Header)
 }
 
+func isEventStream(h http.Header) bool {
+	const media = "text/event-stream"
+	v := h["Content-Type"]
+	return len(v) > 0 && len(v[0]) >= len(media) && strings.EqualFold(v[0][:len(media)], media)
+}
+
 // buffer reads the body into memory, to EOF, and puts m in its place. A body of
 // unknown length that turns out longer than most becomes a stream again.
 func buffer(resp *http.Response, most int64, m *memory) ([]byte, error) {
 	var data []byte
 	var err error
 	if n := resp.ContentLength; n > 0 {
-		data = make([]byte, n)
-		if n, e := io.ReadFull(resp.Body, data); e != nil {
-			data, err = data[:n], e
-		} else if err = expectEOF(resp.Body); errors.Is(err, errTooLong) {
-			err = nil // net/http would have cut it off; a stub need not be exact
-		}
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
+		data, err = readWhole(resp.Body, make([]byte, n))
 	} else {
 		data, err = io.ReadAll(io.LimitReader(resp.Body, most+1))
 		if err == nil && int64(len(data)) > most {
@@ -63,6 +61,31 @@ func buffer(resp *http.Response, most int64, m *memory) ([]byte, error) {
 	m.Reset(data)
 	resp.Body = m
 	return data, err
+}
+
+// readWhole fills data, to EOF: only then does net/http use the connection again.
+// It returns what came, and why that is not the whole.
+func readWhole(body io.Reader, data []byte) ([]byte, error) {
+	got := 0
+	var err error
+	for got < len(data) && err == nil {
+		var n int
+		n, err = body.Read(data[got:])
+		got += n
+	}
+	switch {
+	case err == nil:
+		err = expectEOF(body)
+	case errors.Is(err, io.EOF) && got == len(data): // net/http tells of the end with the last bytes
+		err = nil
+	}
+	switch {
+	case errors.Is(err, errTooLong):
+		err = nil // net/http would have cut it off; a stub need not be exact
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	return data[:got], err
 }
 
 // silentlyCut reports whether JSON that only the end of its connection delimits
@@ -106,12 +129,12 @@ func (*memory) Close() error { return nil }
 // can be used again, and never unbounded in bytes or in time.
 func (a *attempt) discard(resp *http.Response) {
 	if resp.ContentLength <= maxDrain {
-		stop := time.AfterFunc(drainTime, func() {
-			a.cancel(errAttemptOver)
-			_ = resp.Body.Close()
-		})
-		_, _ = io.CopyN(io.Discard, resp.Body, maxDrain+1)
-		stop.Stop()
+		a.drain(resp.Body)
+		if resp.ContentLength > 0 { // net/http keeps to it
+			_, _ = io.Copy(io.Discard, resp.Body)
+		} else {
+			_, _ = io.CopyN(io.Discard, resp.Body, maxDrain+1)
+		}
 	}
 	_ = resp.Body.Close()
 	a.over()

@@ -8,7 +8,6 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // maxSends bounds how often one attempt may go out. net/http sends a request
@@ -21,12 +20,10 @@ var errTooManySends = errors.New("idem: one attempt was sent 32 times over dead 
 
 // sends counts the times that one attempt's bytes left, as httptrace shows
 // them: GetConn when a connection is looked for, GotConn before the first byte,
-// WroteHeaders when a whole head was written. It is safe for concurrent use; a
-// Base may call the hooks after the attempt has ended.
+// WroteHeaders when a whole head was written. A Base may call the hooks after the
+// attempt has ended. The attempt's lock guards the counts.
 type sends struct {
 	attempt *attempt
-
-	mu      sync.Mutex
 	traced  bool // Base shows what it does
 	pending bool // handed to a connection, its head not seen written
 	sealed  bool // the attempt has ended
@@ -38,7 +35,7 @@ type sends struct {
 
 // trace returns ctx with the hooks, which end the attempt when it sends too often.
 func (s *sends) trace(ctx context.Context) context.Context {
-	s.hooks = httptrace.ClientTrace{GetConn: s.getConn, GotConn: s.gotConn, WroteHeaders: s.wroteHeaders}
+	s.hooks.GetConn, s.hooks.GotConn, s.hooks.WroteHeaders = s.getConn, s.gotConn, s.wroteHeaders
 	if !s.attempt.call.body.small() {
 		s.hooks.WroteRequest = s.wroteRequest
 	}
@@ -46,8 +43,8 @@ func (s *sends) trace(ctx context.Context) context.Context {
 }
 
 func (s *sends) getConn(string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.attempt.mu.Lock()
+	defer s.attempt.mu.Unlock()
 	s.traced = true
 	if s.got >= maxSends {
 		s.attempt.cancel(errTooManySends)
@@ -55,8 +52,8 @@ func (s *sends) getConn(string) {
 }
 
 func (s *sends) gotConn(info httptrace.GotConnInfo) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.attempt.mu.Lock()
+	defer s.attempt.mu.Unlock()
 	s.traced = true
 	s.got++
 	s.pending = true
@@ -76,8 +73,8 @@ func (s *sends) wroteHeaders() {
 	if s.attempt.call.body.small() {
 		s.attempt.restart() // the body left with the head
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.attempt.mu.Lock()
+	defer s.attempt.mu.Unlock()
 	s.traced, s.pending = true, false
 	s.written++
 	switch {
@@ -102,8 +99,8 @@ func isShared(conn net.Conn) bool {
 // that a body was asked for again, the only sign of a Base that shows no trace;
 // such a Base has sent unless nothing proves it.
 func (s *sends) seal(cut, answered bool, resent int, provedUnsent bool) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.attempt.mu.Lock()
+	defer s.attempt.mu.Unlock()
 	s.sealed = true
 	n := s.written
 	switch {
@@ -121,8 +118,8 @@ func (s *sends) seal(cut, answered bool, resent int, provedUnsent bool) int {
 
 // shown reports whether Base shows what it does.
 func (s *sends) shown() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.attempt.mu.Lock()
+	defer s.attempt.mu.Unlock()
 	return s.traced
 }
 

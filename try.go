@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,13 +26,12 @@ type attempt struct {
 
 	mu      sync.Mutex
 	timer   *time.Timer // nil: no limit, or the caller's deadline comes first
-	timeout time.Duration
-	until   time.Time // no send may start later; zero: no limit
-	clocked bool      // the clock runs
-	bodyErr error     // of the caller's body
-	bodies  []*watched
-	mem     interface{ Len() int } // the reader of a body in memory
-	resent  int                    // times that net/http asked for the body again
+	fresh   time.Time   // since when the attempt has its whole time
+	clocked bool        // the clock runs
+	drained io.Closer   // the body that is read to be thrown away; nil: none yet
+	bodyErr error       // of the caller's body
+	readers *watched    // of the body, the newest; none of one in memory
+	resent  int         // times that net/http asked for the body again
 }
 
 func (a *attempt) Value(key any) any {
@@ -54,7 +52,7 @@ func (a *attempt) bodyFailed(err error) {
 func (a *attempt) opened(w *watched) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.bodies = append(a.bodies, w)
+	w.older, a.readers = a.readers, w
 }
 
 // getBody serves net/http when it sends again by itself.
@@ -74,7 +72,7 @@ func (a *attempt) getBody() (io.ReadCloser, error) {
 func (a *attempt) roundTrip(req *http.Request) (*http.Response, ended, int) {
 	c := a.call
 	defer a.closeUntraced()
-	body, err := c.body.open(a.number == c.firstNumber, a)
+	body, err := c.body.open(a == &c.first, a)
 	if err != nil {
 		return nil, ended{how: bodyFailed, err: err}, 0
 	}
@@ -84,7 +82,6 @@ func (a *attempt) roundTrip(req *http.Request) (*http.Response, ended, int) {
 	} else {
 		req.GetBody = nil
 	}
-	a.mem = lenOf(body)
 	if !c.body.inMem() && c.body.kind != noBody {
 		// Base may wait for a reader that waits for more. Closing it is what
 		// wakes it (see http.Request.Body).
@@ -103,7 +100,7 @@ func (a *attempt) roundTrip(req *http.Request) (*http.Response, ended, int) {
 	a.mu.Unlock()
 	cut := a.Err() != nil
 	resendable := c.keyed() && (body == nil || body == http.NoBody)
-	sent := a.sends.seal(cut, err == nil, resent, err != nil && !cut && resent == 0 && !a.bodyTouched() && saysUnsent(err, resendable))
+	sent := a.sends.seal(cut, err == nil, resent, err != nil && !cut && resent == 0 && !a.touched(body) && saysUnsent(err, resendable))
 	if err == nil {
 		if resp.Body == nil {
 			resp.Body = http.NoBody
@@ -151,12 +148,17 @@ func isPermanent(err error) bool {
 		errors.As(err, &invalid) || refusedLocally(err)
 }
 
-// bodyTouched reports whether Base has read anything of the body.
-func (a *attempt) bodyTouched() bool {
-	if a.mem != nil {
-		return int64(a.mem.Len()) != a.call.body.size
+// touched reports whether Base has read anything of body, which it was given.
+func (a *attempt) touched(body io.Reader) bool {
+	if mem := lenOf(body); mem != nil {
+		return int64(mem.Len()) != a.call.body.size
 	}
-	return slices.ContainsFunc(a.readers(), func(w *watched) bool { return w.n.Load() > 0 })
+	for w := a.newestReader(); w != nil; w = w.older {
+		if w.n.Load() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func lenOf(body io.Reader) interface{ Len() int } {
@@ -173,14 +175,14 @@ func (a *attempt) closeUntraced() {
 	if a.sends.shown() {
 		return
 	}
-	for _, w := range a.readers() {
+	for w := a.newestReader(); w != nil; w = w.older {
 		_ = w.Close()
 	}
 }
 
 // abandonBodies wakes a reader that waits for more of the body.
 func (a *attempt) abandonBodies() {
-	for _, w := range a.readers() {
+	for w := a.newestReader(); w != nil; w = w.older {
 		_ = w.Close()
 		if w.original {
 			_ = w.source.closeOriginal()
@@ -188,10 +190,10 @@ func (a *attempt) abandonBodies() {
 	}
 }
 
-func (a *attempt) readers() []*watched {
+func (a *attempt) newestReader() *watched {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.bodies
+	return a.readers
 }
 
 // judgeAnswer classifies resp, decides, and reads of its body what has to be

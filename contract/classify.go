@@ -15,7 +15,8 @@ func (c Contract) Classify(status int, header http.Header, prefix []byte) Meanin
 	}
 	var path string // the member that was read last, and what it holds: lists name one path several times in a row
 	var values []string
-	for _, m := range c.Answers {
+	for i := range c.Answers {
+		m := &c.Answers[i]
 		if !m.covers(status) || m.repeats(status) {
 			continue
 		}
@@ -36,32 +37,27 @@ func (c Contract) Classify(status int, header http.Header, prefix []byte) Meanin
 // answer with this status.
 func (c Contract) Peeks(status int) bool {
 	// nil lists need no look: none of Default's entries reads a body.
-	for _, m := range c.Answers {
-		if m.Path != "" && m.covers(status) {
+	for i := range c.Answers {
+		if m := &c.Answers[i]; m.Path != "" && m.covers(status) {
 			return true
 		}
 	}
-	for _, h := range c.Hints {
-		if h.Path != "" && !isSuccess(status) {
-			return true
-		}
-	}
-	return false
+	return !isSuccess(status) && slices.ContainsFunc(c.Hints, func(h Hint) bool { return h.Path != "" })
 }
 
 // covers reports whether m speaks of answers with this status.
-func (m Match) covers(status int) bool {
+func (m *Match) covers(status int) bool {
 	return m.Status == status || m.Status == 0 && !isSuccess(status)
 }
 
 // repeats reports whether m would repeat a 422 without a code that says so.
-func (m Match) repeats(status int) bool {
+func (m *Match) repeats(status int) bool {
 	return status == http.StatusUnprocessableEntity &&
 		(m.Path == "" || m.Value == "") && (m.Means == InProgress || m.Means == Transient)
 }
 
 // holds reports whether a member with this value is the one that m names.
-func (m Match) holds(value string) bool {
+func (m *Match) holds(value string) bool {
 	if m.Value == "" || value == m.Value {
 		return true
 	}

@@ -85,7 +85,7 @@ func (c Contract) checkServer(fault func(string, ...any)) {
 	}
 }
 
-func (m Match) check(i int, fault func(string, ...any)) {
+func (m *Match) check(i int, fault func(string, ...any)) {
 	if m.Status != 0 && !isStatus(m.Status) {
 		fault("Answers[%d]: %d is not a status", i, m.Status)
 	}

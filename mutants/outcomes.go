@@ -49,7 +49,7 @@ func outcomes() []mutant {
 		{"sends.go", "s.traced, s.pending = true, false\n\ts.written++", "s.traced, s.pending = true, false; s.written = 1", "re-sends are counted"},
 		{"try.go", "e.replay = Replayed // the work", "_ = 0 // the work", "done before is a replay"},
 		{"try.go", "resendable := c.keyed() &&", "resendable := false &&", "without a body nothing shows that it was sent before"},
-		{"try.go", "resent == 0 && !a.bodyTouched() && saysUnsent(err, resendable))", "resent == 0 && saysUnsent(err, resendable))", "a body that was read may have been sent"},
+		{"try.go", "resent == 0 && !a.touched(body) && saysUnsent(err, resendable))", "resent == 0 && saysUnsent(err, resendable))", "a body that was read may have been sent"},
 		{"try.go", "err != nil && !cut && resent == 0 &&", "err != nil && resent == 0 &&", "what was cancelled is not proved unsent"},
 	}
 }
