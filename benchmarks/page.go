@@ -30,6 +30,7 @@ func (r *results) page() (string, error) {
 	err = page.Execute(&b, map[string]any{
 		"Machine": r.machine, "Goals": goalTable(r.goals()).String(), "Parts": byLetter,
 		"Attempts": attempts, "Rounds": r.rounds, "Each": r.each, "Looks": r.looks, "Slow": r.slow,
+		"LoopWaits": whole(r.waitOf(peers.RetryableRT).total()),
 	})
 	return b.String(), err
 }

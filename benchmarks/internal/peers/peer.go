@@ -64,7 +64,8 @@ const (
 const (
 	Bare        = "net/http"
 	BareTimeout = "net/http, Timeout"
-	RTTimeout   = "go-retryablehttp RoundTripper, Timeout"
+	RetryableRT = "go-retryablehttp RoundTripper"
+	RTTimeout   = RetryableRT + ", Timeout"
 	Floor       = "floor"
 	Idem        = "idem"
 	IdemClient  = "idem, Client.Do"
@@ -78,7 +79,7 @@ func All() []Peer {
 		{Name: Bare, Parts: "ABCF", New: newNetHTTP(0)},
 		{Name: BareTimeout, Parts: "ABC", New: newNetHTTP(timeout)},
 		{Name: "go-retryablehttp Client", Parts: "ABCDEF", New: newRetryable},
-		{Name: "go-retryablehttp RoundTripper", Parts: "ABCDEF", New: newRetryableRoundTripper(0)},
+		{Name: RetryableRT, Parts: "ABCDEF", New: newRetryableRoundTripper(0)},
 		{Name: RTTimeout, Parts: "ABC", New: newRetryableRoundTripper(timeout)},
 		{Name: "failsafe-go", Parts: "ABCDEF", New: newFailsafe},
 		{Name: "rehttp", Parts: "ABCDEF", New: newRehttp},
