@@ -93,7 +93,9 @@ func (a *attempt) drain(body io.Closer) {
 func (a *attempt) restart() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.fresh = time.Now()
+	if a.drained == nil {
+		a.fresh = time.Now()
+	}
 }
 
 // progress notes that n bytes of a body that is not in memory were taken.

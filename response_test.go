@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -80,6 +81,41 @@ func TestResponse_DrainIsBounded(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A request whose body is still being sent, while its 503 stalls, does not make
+// the drain longer.
+func TestResponse_DrainUnderUpload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked int
+		uploading, stop := context.WithCancel(t.Context())
+		defer stop()
+		transport := &idem.Transport{MaxBody: -1, Backoff: idem.Exponential(0, 0), Base: through(func(r *http.Request) (*http.Response, error) {
+			if asked++; asked > 1 {
+				stop()
+				return &http.Response{StatusCode: http.StatusCreated, Header: http.Header{}, Body: http.NoBody}, nil
+			}
+			go func() {
+				for uploading.Err() == nil {
+					_, _ = r.Body.Read(make([]byte, 1))
+					time.Sleep(50 * time.Millisecond)
+				}
+				r.Body.Close()
+			}()
+			stalled, _ := io.Pipe()
+			return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, ContentLength: 10, Body: stalled}, nil
+		})}
+		req := postUnder(t, t.Context(), idem.Open(), "http://api/charges", nil)
+		req.ContentLength = 1000
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(io.LimitReader(new(endless), 1000)), nil }
+		req.Body, _ = req.GetBody()
+		start := time.Now()
+		resp, err := transport.RoundTrip(req)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusCreated, resp.StatusCode)
+		assert.Equal(t, 100*time.Millisecond, time.Since(start))
+		synctest.Wait()
+	})
 }
 
 // endless is a body that does not end.

@@ -60,6 +60,7 @@ func bodies() []mutant {
 		{answer, "io.CopyN(io.Discard, resp.Body, maxDrain+1)", "io.Copy(io.Discard, resp.Body)", "draining is bounded in bytes"},
 		{answer, "io.CopyN(io.Discard, resp.Body, maxDrain+1)", "io.CopyN(io.Discard, resp.Body, 1)", "a connection is used again after a discarded answer"},
 		{"clock.go", "return drainTime - now.Sub(a.fresh), true", "return time.Hour, true", "draining is bounded in time"},
+		{"clock.go", "if a.drained == nil {\n\t\ta.fresh", "if true {\n\t\ta.fresh", "an upload does not make the drain longer"},
 		{"clock.go", "_ = body.Close() // for a Base", "// for a Base", "what is drained is closed when its time is over"},
 		{answer, "if resp.ContentLength > 0 { // net/http keeps to it", "if true {", "draining is bounded in bytes"},
 		{answer, "_ = resp.Body.Close()\n\ta.over()", "a.stopClock()", "a discarded answer is closed"},
