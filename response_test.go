@@ -87,7 +87,7 @@ func TestResponse_DrainIsBounded(t *testing.T) {
 // the drain longer.
 func TestResponse_DrainUnderUpload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var asked int
+		asked, gone := 0, make(chan struct{})
 		uploading, stop := context.WithCancel(t.Context())
 		defer stop()
 		transport := &idem.Transport{MaxBody: -1, Backoff: idem.Exponential(0, 0), Base: through(func(r *http.Request) (*http.Response, error) {
@@ -96,6 +96,7 @@ func TestResponse_DrainUnderUpload(t *testing.T) {
 				return &http.Response{StatusCode: http.StatusCreated, Header: http.Header{}, Body: http.NoBody}, nil
 			}
 			go func() {
+				defer close(gone)
 				for uploading.Err() == nil {
 					_, _ = r.Body.Read(make([]byte, 1))
 					time.Sleep(50 * time.Millisecond)
@@ -114,7 +115,7 @@ func TestResponse_DrainUnderUpload(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusCreated, resp.StatusCode)
 		assert.Equal(t, 100*time.Millisecond, time.Since(start))
-		synctest.Wait()
+		<-gone
 	})
 }
 
