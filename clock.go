@@ -89,7 +89,8 @@ func (a *attempt) drain(body io.Closer) {
 }
 
 // restart gives the attempt its whole time again: the request is written. It
-// leaves the timer alone, for it happens in every attempt, and expiry in few.
+// leaves the timer alone, which would take 35 ns more of every attempt: expire
+// sees to it, in the few that come so far.
 func (a *attempt) restart() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
