@@ -27,14 +27,10 @@ func (s *source) quick(r *http.Request, seed maphash.Seed) (uint64, error) {
 		return 0, err
 	}
 	s.sum, s.size, s.hashed = sum, n, !s.once
-	var hash maphash.Hash
-	hash.SetSeed(seed)
-	for _, part := range identity(r) {
-		_, _ = hash.WriteString(part)
-		_ = hash.WriteByte(0)
-	}
-	maphash.WriteComparable(&hash, sum)
-	return hash.Sum64(), nil
+	return maphash.Comparable(seed, struct {
+		identity [6]string
+		body     uint64
+	}{identity(r), sum}), nil
 }
 
 // fingerprint returns the same as a text that can be written down, or "" for a
