@@ -27,11 +27,11 @@ func Charge(ctx context.Context, client *idem.Client, charge *idem.Intent, order
 	switch {
 	case err == nil: // done; res.Replay tells whether it was a stored answer
 		return receipt, nil
-	case res.Outcome == idem.Answered: // the server has decided: res.Status is its answer
+	case res.Outcome == idem.Answered && res.Status >= 400: // the server has said no
 		return receipt, fmt.Errorf("not charged: %w", err)
-	case res.Outcome == idem.NotExecuted: // certainly not done
-		return receipt, fmt.Errorf("not charged, try again later: %w", err)
-	default: // unknown: keep the Intent, ask again with it, or look the charge up
+	case res.Outcome == idem.NotExecuted: // certainly not done by this call
+		return receipt, fmt.Errorf("not charged by this call, try again later: %w", err)
+	default: // unknown, or the answer cannot be read: ask again with the Intent, or look the charge up
 		return receipt, errors.Join(ErrUnknown, err)
 	}
 }

@@ -1,6 +1,9 @@
 package charge_test
 
 import (
+	"errors"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -22,6 +25,30 @@ func TestChargeSurvivesALostAnswer(t *testing.T) {
 			t.Error(err)
 		}
 		if n := len(server.Effects(intent.Key())); n != 1 {
+			t.Errorf("charged %d times", n)
+		}
+	})
+}
+
+// A charge whose receipt cannot be read was made all the same: whoever is told "not
+// charged" charges again.
+func TestChargeThatCannotBeReadIsNotDenied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := mockserver.New(t, mockserver.Config{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mockserver.Did(r.Context(), "charge", nil)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusCreated)
+			_, _ = w.Write([]byte(`{"ID":17}`)) // a number, where Receipt wants a string
+		})})
+		client, err := idem.NewClient(idem.Config{BaseURL: server.URL, Transport: &idem.Transport{Base: server.Transport()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = charge.Charge(t.Context(), client, idem.Open(), charge.Order{Amount: 500})
+		if !errors.Is(err, charge.ErrUnknown) || strings.Contains(err.Error(), "not charged") {
+			t.Error(err)
+		}
+		if n := len(server.Effects("")); n != 1 {
 			t.Errorf("charged %d times", n)
 		}
 	})
