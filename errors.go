@@ -104,7 +104,7 @@ func (e *Error) Error() string {
 	switch {
 	case e.Attempts == 0:
 		b.WriteString("not sent")
-	case e.Reason == nil && e.Last == nil:
+	case e.Reason == nil: // final, also where its body could not be read (Last)
 		b.WriteString("answered")
 	case e.Attempts == 1:
 		b.WriteString("gave up after 1 attempt")

@@ -130,6 +130,7 @@ func TestCall_WrongJSON(t *testing.T) {
 				require.Equal(t, idem.Answered, in.Outcome())
 				require.Equal(t, 1, r.count())
 				require.NotContains(t, e.Error(), "\n")
+				require.True(t, strings.HasPrefix(e.Error(), "idem: answered (key "), "nobody gave up: %v", e)
 			}, statusBody(200, body, "X-H", "v", "Content-Type", "application/json"))
 		})
 	}
