@@ -18,9 +18,10 @@ var (
 	ErrInvalidKey = errors.New("idem: invalid key")
 	// ErrKeyConflict: the request carries another key than its Intent, or two.
 	ErrKeyConflict = errors.New("idem: the request carries another key than its Intent")
-	// ErrIntentReused: the Intent is bound to another request. Open a new
-	// Intent for it, or a Child for one step of several.
-	ErrIntentReused = errors.New("idem: the Intent is bound to another request: open a new one, or a Child")
+	// ErrIntentReused: the Intent is bound to another request. Another deed needs
+	// an Intent of its own, or a Child for one step of several. The same deed needs
+	// the same method, URL and bytes: under a new Intent it could be done twice.
+	ErrIntentReused = errors.New("idem: the Intent is bound to another request: repeat that as it was, or for another deed open a new one, or a Child")
 	// ErrExpired: the server may have forgotten the key, or soon will; sending
 	// it again could do the work again.
 	ErrExpired = errors.New("idem: the key's window has ended")
@@ -78,8 +79,10 @@ var (
 // whatever the last attempt met.
 //
 // Outcome speaks of the request of this call, Intent.Outcome of the request the
-// Intent is bound to: ErrIntentReused is NotExecuted here, while the Intent may
-// be Answered.
+// Intent is bound to. A call that is refused before the network is NotExecuted
+// here, whatever earlier calls have done: with ErrIntentReused the Intent may be
+// Answered or unknown. Only ErrExpired, ErrCrossOrigin and a context that was done
+// before the call tell the Intent's outcome.
 type Error struct {
 	Result
 	// Reason is why no further attempt was made; nil: the answer was final.

@@ -139,6 +139,22 @@ func ExampleOutcome() {
 	// the answer is lost once: answered
 }
 
+// The time in the body makes it another request, which is refused: not executed is
+// said of that one. What became of the first, the Intent says.
+func ExampleIntent_Outcome() {
+	server, client := start("reset@stored", "reset@head", "reset@head", "reset@head")
+	defer server.Close()
+	charge := idem.Open()
+	for hour := range 2 {
+		body := map[string]int{"amount": 500, "at": hour} // wrong: made of more than what was decided
+		res, err := client.Call(context.Background(), charge, "POST", "/charges", body, nil)
+		fmt.Printf("this call: %v, the Intent: %v, reused: %v\n", res.Outcome, charge.Outcome(), errors.Is(err, idem.ErrIntentReused))
+	}
+	// Output:
+	// this call: unknown, the Intent: unknown, reused: false
+	// this call: not executed, the Intent: unknown, reused: true
+}
+
 // An error document of RFC 9457 is decoded. Type is what to decide by.
 func ExampleProblem() {
 	server, err := mockserver.Start(mockserver.Config{Addr: "memory", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -18,7 +18,8 @@ const (
 	OutcomeUnknown Outcome = iota
 	// NotExecuted: no send of this Intent can have, or can still get, an
 	// effect. Either none left this process, or each one was refused with a
-	// status that the contract lists as given before the work.
+	// status that the contract lists as given before the work. In an Error that
+	// refuses a call before the network it speaks of that call alone (see Error).
 	NotExecuted
 	// Answered: the server has decided, and its answer stands. Result.Status
 	// says how: 2xx, it is done; otherwise the server said no. A 5xx is never

@@ -3,7 +3,8 @@ package contract
 import "time"
 
 // Interchecks is the contract of Interchecks's API v2, where the answer to a
-// finished request returns under the status 409.
+// finished request returns under the status 409: it settles the Intent, and only
+// its body tells a success from a failure.
 func Interchecks() Contract {
 	return Contract{
 		Name:    "interchecks",
