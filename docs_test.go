@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idem-go/idem/contract"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -156,6 +158,14 @@ func TestCommandOf(t *testing.T) {
 	assert.Equal(t, command{"./a/b", []string{"o", "n"}, nil}, commandOf("go run ./a/b -o docs/x.svg -n 7"))
 	assert.Equal(t, command{"./p", []string{"full"}, []string{"Exhaustive"}}, commandOf("X=1 go test -run Exhaustive ./p -full"))
 	assert.Equal(t, command{".", nil, []string{"FuzzA"}}, commandOf("go test -run '^$' -fuzz FuzzA -fuzztime 10m ."))
+}
+
+// The number of APIs is that of the catalogue.
+func TestNumberOfContracts(t *testing.T) {
+	all := pages(t)
+	says := fmt.Sprintf(" %d APIs", len(contract.All())-2) // but for Default and IETF
+	assert.Contains(t, all["README.md"], says)
+	assert.Contains(t, all["CHANGELOG.md"], says)
 }
 
 // What the pages say of other clients is said of the versions that are tested.

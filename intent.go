@@ -138,9 +138,9 @@ func (in *Intent) Child(name string) *Intent {
 
 // Outcome returns what is known now about the request that the Intent is bound
 // to. It knows of requests that carry the Intent itself, in their context or as a
-// parameter; of one that was only given its key by hand it knows nothing. While a call is under way it is Answered or OutcomeUnknown; once Answered
-// by 2xx, by a replay below 500, or by what the contract lists as settled it stays
-// so.
+// parameter; of one that was only given its key by hand it knows nothing. While a
+// call is under way it is Answered or OutcomeUnknown; once Answered by 2xx, by a
+// replay below 500, or by what the contract lists as settled it stays so.
 func (in *Intent) Outcome() Outcome {
 	if in.key == nil {
 		return OutcomeUnknown
@@ -233,9 +233,10 @@ type intentKey struct{}
 
 // WithIntent returns a context that carries in to the Transport: every request
 // with this context whose method carries a key (POST, PATCH, PUT and DELETE, if
-// the contract names no others) is one of in. A nil Intent is not "none": the
-// request is refused with ErrNoIntent, so that a forgotten Intent does not go
-// out without a key.
+// the contract names no others) is one of in. A write whose method carries none
+// there counts in in's Outcome, but asking again with in does the work again. A
+// nil Intent is not "none": the request is refused with ErrNoIntent, so that a
+// forgotten Intent does not go out without a key.
 func WithIntent(ctx context.Context, in *Intent) context.Context {
 	return context.WithValue(ctx, intentKey{}, in)
 }

@@ -53,3 +53,40 @@ func TestChargeThatCannotBeReadIsNotDenied(t *testing.T) {
 		}
 	})
 }
+
+// Every end that a charge can come to, by the fault that all its attempts meet.
+func TestChargeComesToEveryEnd(t *testing.T) {
+	for _, end := range []struct {
+		fault   mockserver.Fault
+		outcome idem.Outcome
+		effects int
+	}{
+		{"pass", idem.Answered, 1},
+		{"402@received", idem.Answered, 0},                       // the server says no
+		{"refuse@dial", idem.NotExecuted, 0},                     // nobody is there
+		{"429@received", idem.NotExecuted, 0},                    // refused before the work
+		{"503@received retry-after=120", idem.OutcomeUnknown, 0}, // longer than MaxRetryAfter: no second attempt
+		{"reset@received", idem.OutcomeUnknown, 0},               // lost before the work
+		{"reset@head", idem.OutcomeUnknown, 1},                   // lost after it, which looks the same
+		{"cut@body after=9", idem.OutcomeUnknown, 1},             // the answer ends half way, each time
+	} {
+		t.Run(string(end.fault), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := mockserver.New(t, mockserver.Config{})
+				server.On("POST /charges").Always(end.fault)
+				client, err := idem.NewClient(idem.Config{BaseURL: server.URL, Transport: &idem.Transport{Base: server.Transport()}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				intent := idem.Open()
+				_, err = charge.Charge(t.Context(), client, intent, charge.Order{Amount: 500})
+				if intent.Outcome() != end.outcome || errors.Is(err, charge.ErrUnknown) != (end.outcome == idem.OutcomeUnknown) {
+					t.Errorf("outcome %v, error: %v", intent.Outcome(), err)
+				}
+				if n := len(server.Effects(intent.Key())); n != end.effects {
+					t.Errorf("charged %d times", n)
+				}
+			})
+		})
+	}
+}

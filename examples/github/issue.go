@@ -12,8 +12,9 @@ import (
 	"github.com/idem-go/idem/contract"
 )
 
-// Transport returns a Transport for an API without keys: no method carries one,
-// and an Intent in the context changes nothing. PUT and DELETE, which are
+// Transport returns a Transport for an API without keys: no method carries one.
+// An Intent in the context would tell the outcome of what was sent, but asking
+// again with it would do the work again. PUT and DELETE, which are
 // idempotent by themselves, are repeated like reads.
 func Transport() *idem.Transport {
 	return &idem.Transport{Contract: contract.Contract{Methods: []string{}}}
