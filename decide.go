@@ -196,8 +196,8 @@ func answerOf(c *contract.Contract, e ended) answer {
 	case e.means == contract.Settled:
 		return settled
 	case e.status >= 500:
-		// Also when it is marked as a replay: that a failure was stored does not
-		// say whether it came before the work or after it.
+		// Also when it is marked as a replay: a failure that was stored may have
+		// come before the work or after it.
 		return noAnswer
 	case e.replay == Replayed:
 		return settled

@@ -15,20 +15,22 @@
 //
 // A request is repeatable if it carries a key, or if its method is idempotent
 // (RFC 9110, 9.2.2). It is sent again after every error of the network or of the
-// attempt's own time, after 408, 425, 423, 429 and 5xx, and, if it carries a
+// attempt's own time, after 408, 423, 425, 429 and 5xx, and, if it carries a
 // key, after 409, which says that the first request still runs. It is not sent
 // again after a 422, whatever a header says; after an answer that is marked as a
 // replay; after 501, 505, 506, 508, 510 and 511 or any other 4xx; when its body
-// or its certificate is at fault; and when the caller's context is done. The
-// contract can say more, by codes in the body and by hint headers. A request
-// without a key whose method is not idempotent is sent once, unless nothing of
-// it has left this machine.
+// or the server's certificate is at fault; after the third attempt on a host name
+// that does not exist; and when the caller's context is done. The contract can
+// say more, by codes in the body and by hint headers. A request without a key
+// whose method is not idempotent is sent once, unless nothing of it has left this
+// machine.
 //
 // Waits are drawn from the upper half of [Backoff]. A wait that the server asks
 // for, on any status, is never cut short; if it is longer than MaxRetryAfter, or
 // would pass the context's deadline or the key's window, the call ends at once
-// and hands over the response that asked. A fraction of a second in Retry-After
-// is rounded up; zero, past and malformed values do not count.
+// and hands over the response that asked. Retry-After-Ms (milliseconds, which some
+// APIs send) is read before Retry-After (RFC 9110, 10.2.3). A fraction of a second
+// in the latter is rounded up; zero, past and malformed values do not count.
 //
 // # Guarantees
 //
@@ -42,9 +44,9 @@
 // status that the contract lists as given before the work. Answered means an
 // answer that stands: 2xx, one marked as a replay, one that the contract lists,
 // or a final 4xx to the only send there was. Everything else is OutcomeUnknown:
-// also a 5xx that is marked as a replay, because that a failure was stored does
-// not say whether it came before the work, and a 404, 402 or 409 after a send
-// whose answer was lost, because that send may yet work.
+// also a 5xx that is marked as a replay, because a failure that was stored may
+// have come before the work or after it, and a 404, 402 or 409 after a send whose
+// answer was lost, because that send may yet work.
 //
 // # Not guaranteed
 //

@@ -10,9 +10,9 @@ import (
 // without calling next, and calls it at most once. It may change the context and
 // the headers of the request that it passes on, but not its method, URL, body
 // or key. When the context that it passes on ends, the call ends with its cause.
-// next returns a response or an *Error, never both. An *Error of the Layer's own
-// tells by its Outcome what the store knows, and the Intent takes that over:
-// OutcomeUnknown, that others may have sent; Answered, that there is an answer.
+// next returns a response or an *Error, never both. A Layer with a store may return
+// an *Error of its own, whose Outcome the Intent takes over: OutcomeUnknown if
+// others may have sent, Answered if the store knows that there is an answer.
 // The body is read with GetBody. A hop of a redirect comes through the Layer
 // again, with Request.Response set; it is the same request.
 type Layer func(next http.RoundTripper) http.RoundTripper

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Outcome is what is known about the effect of an Intent. It is never a guess:
-// it is a fold over the sends that were seen to leave, not over errors. The
-// zero value is OutcomeUnknown.
+// Outcome is what is known about the effect of an Intent. It is never a guess: it
+// follows from the sends that were seen to leave, not from the kinds of errors.
+// The zero value is OutcomeUnknown.
 type Outcome uint8
 
 const (
@@ -23,8 +23,8 @@ const (
 	NotExecuted
 	// Answered: the server has decided, and its answer stands. Result.Status
 	// says how: 2xx, it is done; otherwise the server said no. A 5xx is never
-	// such an answer by itself, even if it is marked as a replay: that a failure
-	// was stored does not say whether it came before the work or after it.
+	// such an answer by itself, even if it is marked as a replay: a failure that
+	// was stored may have come before the work or after it.
 	Answered
 )
 

@@ -14,8 +14,8 @@ import (
 )
 
 // Transport is an http.RoundTripper that sends a request as often as it takes,
-// with the one key of its [Intent], and never says more about the outcome than
-// it knows. It serves as http.Client.Transport, as httputil.ReverseProxy.Transport
+// within its limits, with the one key of its [Intent], and never says more about
+// the outcome than it knows. It serves as http.Client.Transport, as httputil.ReverseProxy.Transport
 // and below any generated client.
 //
 //	client := &http.Client{Transport: &idem.Transport{}}
@@ -34,16 +34,16 @@ import (
 // for what became of it. Without a response the error is an [*Error].
 type Transport struct {
 	// Base makes each attempt; nil: http.DefaultTransport. It must neither repeat
-	// requests nor follow redirects itself: the answer of a page that a write led
-	// to is not the write's. One that is built on net/http shows by httptrace what it
-	// sends; of any other only little is believed to be unsent.
+	// requests nor follow redirects itself: the page that a write is redirected to
+	// does not answer the write. A Base that is built on net/http shows by httptrace
+	// what it sends; with any other, few errors prove that nothing was sent.
 	Base http.RoundTripper
 	// Around wraps each call, outside of the Intent's own Layer; nil: none.
 	Around Layer
 	// Contract is how the API spells idempotency; zero: contract.Default.
 	Contract contract.Contract
-	// MaxAttempts is the most attempts of a call, those before a redirect counted
-	// in; each hop makes one at least. Zero: 4; 1: no repetition.
+	// MaxAttempts is the most attempts of a call, over all hops of a redirect
+	// together; each hop makes at least one. Zero: 4; 1: no repetition.
 	MaxAttempts int
 	// AttemptTimeout bounds an attempt. Its clock starts with the attempt, and
 	// anew when the request is written and with every read of a body that is not

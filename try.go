@@ -26,7 +26,7 @@ type attempt struct {
 
 	mu      sync.Mutex
 	timer   *time.Timer // nil: no limit, or the caller's deadline comes first
-	fresh   time.Time   // since when the attempt has its whole time
+	fresh   time.Time   // when the attempt was last given its whole time
 	clocked bool        // the clock runs
 	drained io.Closer   // the body that is read to be thrown away; nil: none yet
 	bodyErr error       // of the caller's body

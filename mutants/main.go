@@ -1,5 +1,5 @@
 // Mutants breaks the rules of this module one at a time, in a copy of it, and
-// asks whether a test notices. It exits with 1 if none does.
+// asks whether a test notices. It exits with 1 if one of them goes unnoticed.
 //
 //	go run ./mutants                    all of them
 //	go run ./mutants -only retryafter   those whose file or rule has the word
