@@ -13,6 +13,45 @@ import (
 	"github.com/idem-go/idem/mockserver"
 )
 
+// A key that an older program has minted, and may have sent, goes on as it is.
+func ExampleAdopt() {
+	server, client := start()
+	defer server.Close()
+	charge, err := idem.Adopt("order-42-charge", time.Now().Add(-time.Hour)) // from its table
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("before:", charge.Outcome())
+	_, err = client.Call(context.Background(), charge, "POST", "/charges", order{500}, nil)
+	fmt.Println("after:", charge.Outcome(), err, "effects:", len(server.Effects("order-42-charge")))
+	// Output:
+	// before: unknown
+	// after: answered <nil> effects: 1
+}
+
+// A RoundTripper as Base sees each attempt, and signs it anew.
+func ExampleAttemptNumber() {
+	server, _ := start("503@received")
+	defer server.Close()
+	network := server.Transport()
+	signed := roundTripper(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context()) // a RoundTripper must not change the request that it is given
+		r.Header.Set("X-Signature", "made of the time, the key and the body")
+		fmt.Println("signed: attempt", idem.AttemptNumber(r.Context()))
+		return network.RoundTrip(r)
+	})
+	client, _ := idem.NewClient(idem.Config{BaseURL: server.URL, Transport: &idem.Transport{
+		Base:    signed,
+		Backoff: idem.Exponential(time.Millisecond, 10*time.Millisecond),
+	}})
+	_, err := client.Call(context.Background(), idem.Open(), "POST", "/charges", order{500}, nil)
+	fmt.Println(err)
+	// Output:
+	// signed: attempt 1
+	// signed: attempt 2
+	// <nil>
+}
+
 // What each attempt met is kept on the Intent, and told to OnAttempt as it ends.
 func ExampleAttempt() {
 	server, client := start("reset@stored", "503@received")

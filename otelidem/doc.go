@@ -10,23 +10,23 @@
 // Each call is a span of kind INTERNAL with attributes of this package, and below
 // it each attempt is one of kind CLIENT that keeps OpenTelemetry's HTTP
 // conventions (https://opentelemetry.io/docs/specs/semconv/http/http-spans/), with
-// http.request.resend_count from the second on. A hop of a redirect is a call of
-// its own here, whose attempts count on.
+// http.request.resend_count from the second on. Each hop of a redirect is a call
+// of its own here, and its attempts are numbered on from those before.
 //
 //	idem POST /charges          INTERNAL  idem.outcome=answered idem.attempts=2 idem.sends=2
 //	├─ POST /charges            CLIENT    error.type=connection_reset
 //	└─ POST /charges            CLIENT    http.response.status_code=201 http.request.resend_count=1
 //
-// The attributes of a call are idem.contract (its name), idem.keyed,
-// idem.outcome, idem.replay, idem.attempts, idem.sends, and idem.reason if
-// it ended other than by a final answer (see below). Its status is Error when there is
-// no response or one of 400 and above.
+// The attributes of a call are idem.contract (its name), idem.keyed, idem.outcome,
+// idem.replay, idem.attempts, idem.sends, and idem.reason if it ended other than
+// by a final answer (see below). Its status is Error when there is no response or
+// one of 400 and above.
 //
 // An attempt's span ends when the Transport has judged its end: with its answer
 // read, if that is read inside the attempt, and otherwise with the head of the
 // answer. A body that is streamed to the caller is not part of it. Nothing that
-// ends a call leaves a span open, a panic included. A call that is refused before it begins, as with
-// idem.ErrNoIntent, has no span and counts nowhere: nothing was made of it.
+// ends a call leaves a span open, a panic included. A call that is refused before
+// it begins, as with idem.ErrNoIntent, has no span and counts nowhere.
 //
 // The trace is put into the headers of each attempt, below everything that the
 // Intent is bound to: a traceparent is another on each attempt, and changes
@@ -62,6 +62,6 @@
 //
 // idem.reason is exhausted, wait_too_long, not_repeatable, over_budget, expired,
 // mismatch, reused, canceled, deadline_exceeded, panic or other, and redirected for
-// an answer that sends the client on, which is not an end but for clients that do
-// not follow.
+// an answer that sends the client on. A client that follows makes another call;
+// for one that does not, as idem.Client after a 302 to a write, it is the end.
 package otelidem
