@@ -24,8 +24,9 @@ type Client struct {
 }
 
 // Call sends body as JSON and reads the answer's JSON into out, in as many
-// attempts as it takes and the Transport allows. path begins with a slash, may have a query, and is put
-// behind BaseURL. A nil body sends none; a nil out reads none.
+// attempts as it takes and the Transport allows. path begins with a slash, may
+// have a query, and is put behind BaseURL. A nil body sends none; a nil out reads
+// none.
 //
 // in is the Intent that the request belongs to; it may be nil only for GET, HEAD,
 // OPTIONS and TRACE (else ErrNoIntent).

@@ -54,7 +54,8 @@ func (a *attempt) expire() {
 	}
 }
 
-// expired is expire, but for closing what is drained, which may take its time.
+// expired does what expire does, but leaves it the closing of what is drained: that
+// may block, and the lock is held here.
 func (a *attempt) expired(now time.Time) (drained io.Closer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

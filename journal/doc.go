@@ -29,8 +29,9 @@
 //
 // [Journal.Run] takes Intents that are due or abandoned and calls a [Handler]
 // with them, or sends the stored bytes again ([Journal.Resend]). Nothing runs
-// unless it is called. It stops before the key's window ends; what is unknown
-// then becomes expired and is told to a callback, and never gets a new key.
+// unless it is called. Nothing is sent after the key's window, less a margin; what
+// is unknown then becomes expired and is told to a callback, and never gets a new
+// key.
 //
 // # States
 //
