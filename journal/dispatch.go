@@ -18,7 +18,9 @@ import (
 // time, with what it finds in the caller's own tables under ref. An error says
 // that the Intent is not settled, or why the caller's own part failed; it is told
 // to Config.OnError, and the Intent, unless it is settled, comes again after a
-// wait. So does one for which the Handler makes no call and returns nil.
+// wait. So does one for which the Handler makes no call and returns nil. A settled
+// Intent does not come again, even if the Handler has failed after its call: look
+// in the caller's own tables for what that left undone.
 type Handler func(ctx context.Context, ref Ref, in *idem.Intent) error
 
 // A Finding is what the server says it did, asked another way than by sending
@@ -56,9 +58,10 @@ type Dispatcher struct {
 	// it be sent again, within its window and unless that is of no use. An error
 	// counts as not known.
 	Reconcile func(context.Context, Record) (Finding, error)
-	// OnExpired is the alarm: it is told of each Intent whose outcome is unknown
-	// and stays so: its window has ended, or sending again cannot tell more and
-	// there is no Reconcile. A person has to find out; if the work must be done
+	// OnExpired is the alarm: it is told of each Intent that is not settled and
+	// stays so: its window has ended, or sending again cannot tell more and there
+	// is no Reconcile. A person has to find out, unless Record.LastError says that
+	// it was not done, as after refusals to the end; if the work must be done
 	// again, it is minted under another reference. It is called before the row is
 	// written, so that a crash may repeat it but not lose it. nil: nobody is told.
 	OnExpired func(context.Context, Record)

@@ -39,7 +39,7 @@
 //	unknown    sent, or perhaps sent; the outcome is not known
 //	stuck      unknown, and sending again cannot tell more: ask another way
 //	settled    answered; the row has the answer
-//	expired    unknown when the window ended; a person decides
+//	expired    not settled when the window ended; a person decides
 //	cancelled  withdrawn before anything was sent
 //
 // # Databases

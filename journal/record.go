@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"fmt"
-
 	"log/slog"
 	"time"
 
@@ -18,7 +17,7 @@ const (
 	Unknown   State = "unknown"   // sent, or perhaps sent; the outcome is not known
 	Stuck     State = "stuck"     // unknown, and sending again cannot tell more
 	Settled   State = "settled"   // answered
-	Expired   State = "expired"   // unknown when the window ended; a person decides
+	Expired   State = "expired"   // not settled when the window ended; a person decides
 	Cancelled State = "cancelled" // withdrawn before anything was sent
 )
 
