@@ -48,7 +48,7 @@
 //	idem.intents                  idem_intents                          unresolved Intents by idem.state
 //	idem.oldest_unresolved_age    idem_oldest_unresolved_age_seconds
 //	idem.key_window_remaining     idem_key_window_remaining_seconds     the least that is left to any of them
-//	idem.expired                  idem_expired_total                    unknown when the window had ended
+//	idem.expired                  idem_expired_total                    not settled when the window had ended
 //
 // All of idem.… carry idem.contract, except those of a journal. A key, a path or
 // a business id is never a label, nor an attribute of a span but for the path in

@@ -112,9 +112,9 @@ func ExampleCountResends() {
 	// idem POST idem.outcome=answered idem.attempts=2
 }
 
-// logAttempt logs at a level that says what an attempt means: Debug, it goes on or
-// went well at once; Info, settled after a repeat; Warn, nobody knows what became
-// of it.
+// logAttempt logs at a level that says what an attempt means: Debug, another one
+// follows or the first has told the outcome; Info, it took more than one to tell
+// it; Warn, nobody knows what became of it.
 func logAttempt(logger *slog.Logger) func(context.Context, idem.Attempt) {
 	return func(ctx context.Context, a idem.Attempt) {
 		level := slog.LevelDebug

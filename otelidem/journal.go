@@ -17,7 +17,7 @@ type JournalStats struct {
 	// and not sent, sent with an outcome that is not known, and unknown where
 	// sending again cannot tell more.
 	Minted, Unknown, Stuck int64
-	// Expired counts the Intents, over all time, that were unknown when their
+	// Expired counts the Intents, over all time, that were not settled when their
 	// window had ended.
 	Expired int64
 	// Oldest is the time since the oldest unresolved Intent was minted; zero:
@@ -46,7 +46,7 @@ func ObserveJournal(cfg Config, read func(context.Context) (JournalStats, error)
 	window, err3 := m.Float64ObservableGauge("idem.key_window_remaining", metric.WithUnit("s"),
 		metric.WithDescription("The least time until the last attempt of an unresolved Intent may start."))
 	expired, err4 := m.Int64ObservableCounter("idem.expired", metric.WithUnit("{intent}"),
-		metric.WithDescription("Intents whose outcome was unknown when their window had ended."))
+		metric.WithDescription("Intents that were not settled when their window had ended."))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
