@@ -3,6 +3,10 @@ package contract
 // GoCardless is the contract of GoCardless's API, where a repeat is not answered
 // with the first answer but with a 409 that holds the id of what was created, in
 // error.errors.links.conflicting_resource_id.
+//
+// That 409 means done. idem's Client.Call returns no error for it and reads out
+// from this document, which has nothing else of the resource: get it by its id.
+// Where Call returns an error for another cause, Answered with 409 is done, too.
 func GoCardless() Contract {
 	return Contract{
 		Name:    "gocardless",
