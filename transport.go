@@ -21,7 +21,8 @@ import (
 //	client := &http.Client{Transport: &idem.Transport{}}
 //	req = req.WithContext(idem.WithIntent(ctx, charge))
 //
-// The zero Transport works; each field says what its zero value means. A
+// The zero Transport works; each field says what its zero value means. Of one with
+// a field that cannot be every request is an error, and so is NewClient. A
 // Transport is used by pointer, is safe for concurrent use, and its fields must
 // not be changed after the first use. It holds no connections of its own.
 //
@@ -43,7 +44,8 @@ type Transport struct {
 	// Contract is how the API spells idempotency; zero: contract.Default.
 	Contract contract.Contract
 	// MaxAttempts is the most attempts of a call, over all hops of a redirect
-	// together; each hop makes at least one. Zero: 4; 1: no repetition.
+	// together; each hop makes at least one. Zero: 4; 1: no repetition; negative: an
+	// error.
 	MaxAttempts int
 	// AttemptTimeout bounds an attempt. Its clock starts with the attempt, and
 	// anew when the request is written and with every read of a body that is not
@@ -54,16 +56,16 @@ type Transport struct {
 	// Backoff bounds the Transport's own waits; nil: Exponential(200 ms, 10 s).
 	Backoff Backoff
 	// MaxRetryAfter is the longest wait that a server may ask for. A longer one
-	// ends the call at once, with the response. Zero: 1 min.
+	// ends the call at once, with the response. Zero: 1 min; negative: an error.
 	MaxRetryAfter time.Duration
 	// Budget bounds repeated attempts over all calls; nil: none. Share one
 	// between the Transports that use the same service.
 	Budget *Budget
-	// MaxBody bounds what is read into memory of a request body that cannot be
-	// read again otherwise (see the package documentation). A longer one is
+	// MaxBody bounds the bytes that are read into memory of a request body that
+	// cannot be read again otherwise (see the package documentation). A longer one is
 	// sent once. Zero: 1 MiB; negative: nothing is.
 	MaxBody int64
-	// MaxResponse bounds what is read of an answer inside the attempt, so that
+	// MaxResponse bounds the bytes of an answer that are read inside the attempt, so that
 	// a body that is cut half way is asked for again. Only answers to requests
 	// with a key are. Zero: 1 MiB; negative: nothing is.
 	MaxResponse int64

@@ -7,7 +7,7 @@ import (
 
 // stampFirstSent writes the earliest time at which the key can have been sent,
 // where the contract asks for that. It is the same on every attempt, and in every
-// process that knows the Intent by the same name.
+// process that goes on with the Intent, because State and Derive hand the time on.
 func (c *call) stampFirstSent(h http.Header) {
 	if name := c.settings.contract.FirstSentHeader; name != "" && c.keyed() {
 		h.Set(name, c.in.sentSince(c.book.firstSend()).UTC().Format(http.TimeFormat))
