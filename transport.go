@@ -65,8 +65,8 @@ type Transport struct {
 	// cannot be read again otherwise (see the package documentation). A longer one is
 	// sent once. Zero: 1 MiB; negative: nothing is.
 	MaxBody int64
-	// MaxResponse bounds the bytes of an answer that are read inside the attempt, so that
-	// a body that is cut half way is asked for again. Only answers to requests
+	// MaxResponse bounds the bytes of an answer that are read inside the attempt, so
+	// that a body that is cut half way is asked for again. Only answers to requests
 	// with a key are. Zero: 1 MiB; negative: nothing is.
 	MaxResponse int64
 	// IntentWins replaces a key header that differs from the Intent's instead
