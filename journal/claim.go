@@ -164,7 +164,7 @@ func (c *claim) later(ctx context.Context, state State, unsent bool, wait time.D
 		withdraw = 1
 	}
 	if why != nil {
-		text = fmt.Sprintf("%.200s", why.Error())
+		text = brief(why)
 	}
 	ok, err := c.write(ctx, true, c.j.q.later, string(state), max(d, wait).Milliseconds(), text, withdraw)
 	c.held = false

@@ -335,3 +335,33 @@ func TestRecordHidesItsKey(t *testing.T) {
 		assert.Contains(t, text, r.Key[:8])
 	}
 }
+
+// An error may quote bytes that are no text for PostgreSQL. The row is written all
+// the same: else it would be handled for ever, and never expire.
+func TestErrorThatIsNoText(t *testing.T) {
+	stores(t, func(t *testing.T, s store) {
+		bad := errors.New("it said \x00\xff " + strings.Repeat("ü", 300))
+		j := s.journal(t, Config{})
+		fill(t, j, 1, "http://api.test/charges")
+		d := &dispatch{j: j, query: j.dueQuery(0), args: []any{1000, 1}, Dispatcher: Dispatcher{
+			Handle:    func(context.Context, Ref, *idem.Intent) error { return bad },
+			Reconcile: func(context.Context, Record) (Finding, error) { return Finding{}, bad },
+		}}
+		handle := func() Record {
+			claims, err := d.due(t.Context())
+			require.NoError(t, err)
+			require.Len(t, claims, 1)
+			d.handle(t.Context(), claims[0])
+			return find(t, j, testRef(0))
+		}
+		r := handle()
+		assert.Zero(t, r.LeaseUntil, "the claim is given up")
+		assert.Contains(t, r.LastError, "it said ?? üü")
+
+		_, err := j.db.ExecContext(t.Context(), "UPDATE idem_intents SET state = 'unknown', key_deadline = created_at, next_at = created_at")
+		require.NoError(t, err)
+		r = handle()
+		assert.Equal(t, Expired, r.State)
+		assert.Contains(t, r.LastError, "it said ?? üü")
+	})
+}

@@ -58,6 +58,14 @@ func prefixed(text string) string {
 	return "journal: " + strings.TrimPrefix(text, "journal: ")
 }
 
+// brief is the text of an error as a row keeps it: cut short, and without what
+// PostgreSQL takes in no text. The texts of handlers may quote anything, and a row
+// that cannot be written would be handled for ever.
+func brief(err error) string {
+	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "?"), "\x00", "?")
+	return fmt.Sprintf("%.200s", text)
+}
+
 // explain says what was being done, what the database met, and what to do about
 // it. The driver's error stays matchable. It is nil for nil.
 func explain(what string, ref Ref, err error) error {

@@ -75,7 +75,7 @@ func (d *dispatch) expire(ctx context.Context, c *claim, f Finding, why error) {
 	case f.Outcome == idem.NotExecuted:
 		record.LastError = "journal: the server says that it was not done"
 	case why != nil:
-		record.LastError = fmt.Sprintf("%.200s", why.Error())
+		record.LastError = brief(why)
 	}
 	if d.OnExpired != nil {
 		d.OnExpired(ctx, record)
