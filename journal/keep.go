@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -58,7 +59,9 @@ func newKeeper(cfg Config, k contract.Contract) keeper {
 	for i := range names {
 		names[i] = textproto.CanonicalMIMEHeaderKey(names[i])
 	}
-	keep := keeper{seal: cfg.Seal, most: cmp.Or(cfg.MaxBody, 1<<20), headers: names}
+	// One less than the most there is: a reader's limit is one more than most.
+	most := min(cmp.Or(cfg.MaxBody, 1<<20), math.MaxInt64-1)
+	keep := keeper{seal: cfg.Seal, most: most, headers: names}
 	if k.Place == contract.InHeader {
 		keep.unstored = textproto.CanonicalMIMEHeaderKey(k.Header)
 	}

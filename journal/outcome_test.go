@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -176,6 +177,24 @@ func TestLongAnswers(t *testing.T) {
 			require.ErrorIs(t, err, ErrNoAnswer)
 		}
 	})
+}
+
+// No limit at all is a limit as well.
+func TestNoLimit(t *testing.T) {
+	j := sqliteStore(t).journal(t, Config{MaxBody: math.MaxInt64})
+	srv := mockserver.New(t, mockserver.Config{})
+	c := client(t, srv.URL, srv.Transport())
+	in := claimed(t, j, testRef(1))
+	for range 2 {
+		var out struct{ ID string }
+		_, err := c.Call(t.Context(), in, "POST", "/charges", map[string]int{"amount": 5}, &out)
+		require.NoError(t, err)
+		assert.Equal(t, "1", out.ID)
+	}
+	fill(t, j, 1, srv.URL+"/charges")
+	data, err := j.requestOf(t.Context(), testRef(0))
+	require.NoError(t, err)
+	assert.Contains(t, string(data), `{"amount":500}`)
 }
 
 // A request that cannot be sent again is not sent at all.
