@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/idem-go/idem/contract"
 )
@@ -78,16 +79,40 @@ func isCredential(name string) bool {
 // requestHead is the head of a stored request, and answerHead that of an answer.
 type (
 	requestHead struct {
-		Method string      `json:"method"`
-		URL    string      `json:"url"`
-		Host   string      `json:"host,omitempty"` // where it is not the URL's
-		Header http.Header `json:"header"`
+		Method string             `json:"method"`
+		URL    exact              `json:"url"`
+		Host   string             `json:"host,omitempty"` // where it is not the URL's
+		Header map[string][]exact `json:"header"`
 	}
 	answerHead struct {
-		Status int         `json:"status"`
-		Header http.Header `json:"header"`
+		Status int                `json:"status"`
+		Header map[string][]exact `json:"header"`
 	}
 )
+
+// exact is a string of which JSON keeps every byte. A query and the value of a
+// header need not be UTF-8, and another query would be another request.
+type exact string
+
+// MarshalJSON writes a string, or where that would change it a list of its bytes
+// in base64.
+func (e exact) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(e)) {
+		return json.Marshal(string(e))
+	}
+	return json.Marshal([][]byte{[]byte(e)})
+}
+
+// UnmarshalJSON reads both.
+func (e *exact) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, (*string)(e))
+	}
+	var parts [][]byte
+	err := json.Unmarshal(data, &parts)
+	*e = exact(bytes.Join(parts, nil))
+	return err
+}
 
 // request returns the bytes of a request whose body can be read again, or nil if
 // it is too long to be stored.
@@ -112,7 +137,7 @@ func (k keeper) request(ctx context.Context, ref Ref, r *http.Request) ([]byte, 
 	}
 	u := *r.URL
 	u.User = nil // credentials
-	head := requestHead{Method: r.Method, URL: u.String(), Header: k.filter(r.Header)}
+	head := requestHead{Method: r.Method, URL: exact(u.String()), Header: k.filter(r.Header)}
 	if r.Host != r.URL.Host {
 		head.Host = r.Host
 	}
@@ -127,17 +152,17 @@ func (k keeper) stored(ctx context.Context, ref Ref, data []byte) (*http.Request
 	if err != nil {
 		return nil, err
 	}
-	if _, err := url.Parse(head.URL); err != nil {
+	if _, err := url.Parse(string(head.URL)); err != nil {
 		return nil, errors.New("journal: the stored request has no valid URL")
 	}
-	r, err := http.NewRequestWithContext(ctx, head.Method, head.URL, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, head.Method, string(head.URL), bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("journal: the stored request is not valid")
 	}
 	if len(body) == 0 {
 		r.Body, r.GetBody = nil, nil
 	}
-	r.Header = head.Header
+	r.Header = headerOf(head.Header)
 	r.Host = cmp.Or(head.Host, r.Host)
 	return r, nil
 }
@@ -156,20 +181,34 @@ func (k keeper) answered(ctx context.Context, ref Ref, data []byte) (*http.Respo
 	}
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", head.Status, http.StatusText(head.Status)), StatusCode: head.Status,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: head.Header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: headerOf(head.Header),
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}, nil
 }
 
-func (k keeper) filter(h http.Header) http.Header {
-	out := http.Header{}
+func (k keeper) filter(h http.Header) map[string][]exact {
+	out := map[string][]exact{}
 	for name, values := range h {
 		name = textproto.CanonicalMIMEHeaderKey(name)
 		if name != k.unstored && slices.Contains(k.headers, name) {
-			out[name] = slices.Clone(values)
+			list := make([]exact, len(values))
+			for i, v := range values {
+				list[i] = exact(v)
+			}
+			out[name] = list
 		}
 	}
 	return out
+}
+
+func headerOf(stored map[string][]exact) http.Header {
+	h := make(http.Header, len(stored))
+	for name, list := range stored {
+		for _, v := range list {
+			h[name] = append(h[name], string(v))
+		}
+	}
+	return h
 }
 
 func (k keeper) pack(ctx context.Context, ref Ref, head any, body []byte) ([]byte, error) {
