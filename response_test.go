@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -52,6 +53,19 @@ func TestResponse_Whole(t *testing.T) {
 			assert.Equal(t, c.whole, asked == 1, "it was asked %d times", asked)
 		})
 	}
+}
+
+// No limit at all is a limit as well.
+func TestResponse_NoLimit(t *testing.T) {
+	transport := &idem.Transport{MaxResponse: math.MaxInt64, Base: through(func(*http.Request) (*http.Response, error) {
+		h := http.Header{"Content-Type": {"application/json"}}
+		return &http.Response{StatusCode: http.StatusCreated, Header: h, ContentLength: -1, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+	})}
+	resp, err := transport.RoundTrip(postUnder(t, t.Context(), idem.Open(), "http://api/charges", nil))
+	require.NoError(t, err)
+	data, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	assert.Equal(t, "{}", string(data))
 }
 
 // A 503 whose body stops coming delays the next attempt by little, also if Base

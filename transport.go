@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/textproto"
 	"sync"
@@ -105,8 +106,9 @@ func (t *Transport) settings() (*settings, error) {
 			attemptTimeout: cmp.Or(t.AttemptTimeout, 30*time.Second),
 			backoff:        t.Backoff,
 			maxRetryAfter:  cmp.Or(t.MaxRetryAfter, time.Minute),
-			maxBody:        cmp.Or(t.MaxBody, defaultMax),
-			maxResponse:    cmp.Or(t.MaxResponse, defaultMax),
+			// One less than the most there is: what reads is given one byte more.
+			maxBody:     min(cmp.Or(t.MaxBody, defaultMax), math.MaxInt64-1),
+			maxResponse: min(cmp.Or(t.MaxResponse, defaultMax), math.MaxInt64-1),
 		}
 		if t.resolved.contract.Place == contract.InHeader {
 			t.resolved.keyHeader = textproto.CanonicalMIMEHeaderKey(t.resolved.contract.Header)
