@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -302,4 +303,21 @@ func TestMigrate(t *testing.T) {
 		assert.Contains(t, Schema(s.dialect), "CREATE TABLE idem_intents")
 		assert.Empty(t, Schema(9))
 	})
+}
+
+// A migration that cannot commit leaves no transaction open in the pool.
+func TestMigrateUndone(t *testing.T) {
+	s := store{"SQLite", SQLite, "sqlite", "file:" + filepath.Join(t.TempDir(), "journal.db") + "?_pragma=journal_mode(DELETE)"}
+	j, reader := s.journal(t, Config{}), s.open(t, 1)
+	_, err := reader.ExecContext(t.Context(), "CREATE TABLE orders (id TEXT)")
+	require.NoError(t, err)
+	tx, err := reader.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM orders").Scan(&n)) // without a WAL nobody commits while another reads
+	require.Error(t, j.Migrate(t.Context()))
+	require.NoError(t, tx.Rollback())
+	_, err = reader.ExecContext(t.Context(), "INSERT INTO orders VALUES ('1')")
+	require.NoError(t, err, "nobody holds a lock")
+	require.NoError(t, j.Migrate(t.Context()))
 }

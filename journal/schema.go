@@ -54,14 +54,16 @@ func (j *Journal) Migrate(ctx context.Context) error {
 	if j.dialect == Postgres {
 		begin = "BEGIN; SELECT pg_advisory_xact_lock(7235395)"
 	}
-	if _, err := conn.ExecContext(ctx, begin); err != nil {
-		return explain("migrate", Ref{}, err)
+	_, err = conn.ExecContext(ctx, begin)
+	if err == nil {
+		err = j.migrate(ctx, conn)
 	}
-	if err := j.migrate(ctx, conn); err != nil {
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil { // of whichever step: the connection goes back to the pool
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-		return explain("migrate", Ref{}, err)
 	}
-	_, err = conn.ExecContext(ctx, "COMMIT")
 	return explain("migrate", Ref{}, err)
 }
 
