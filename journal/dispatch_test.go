@@ -253,6 +253,29 @@ func TestServersWait(t *testing.T) {
 	})
 }
 
+// So it is where the Transport had no attempt left, in each spelling of the wait.
+func TestServersWaitAfterTheLastAttempt(t *testing.T) {
+	inAnHour := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+	stores(t, func(t *testing.T, s store) {
+		for _, fault := range []string{
+			`503@received retry-after=3600`, `503@received retry-after=3600.5`, `503@received retry-after=99999999999999999999`,
+			`503@received retry-after="` + inAnHour + `"`, `503@received header="Retry-After-Ms: 3600000"`,
+		} {
+			srv := mockserver.New(t, mockserver.Config{})
+			srv.On("POST /charges").Then(mockserver.Fault(fault))
+			j := s.fresh(t).journal(t, Config{Backoff: idem.Exponential(0, 0)})
+			c, err := idem.NewClient(idem.Config{BaseURL: srv.URL, Transport: &idem.Transport{Base: srv.Transport(), MaxAttempts: 1}})
+			require.NoError(t, err)
+			_, err = charge(t.Context(), c, claimed(t, j, testRef(1)), testRef(1))
+			require.ErrorIs(t, err, idem.ErrExhausted)
+			d := &dispatch{j: j, query: j.dueQuery(0), args: []any{1000, 1}}
+			claims, err := d.due(t.Context())
+			require.NoError(t, err)
+			assert.Empty(t, claims, fault)
+		}
+	})
+}
+
 // What sending again cannot tell, and nobody else is asked about, is told at once.
 func TestStuckWithoutReconcile(t *testing.T) {
 	stores(t, func(t *testing.T, s store) {

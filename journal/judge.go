@@ -2,8 +2,10 @@ package journal
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/idem-go/idem"
@@ -54,11 +56,45 @@ func (c *claim) waitAsked(resp *http.Response) time.Duration {
 		wait = all[len(all)-1].Wait
 	}
 	if resp != nil {
-		if s, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31); err == nil {
-			wait = max(wait, time.Duration(s)*time.Second)
-		}
+		wait = max(wait, asked(resp.Header, time.Now()))
 	}
 	return wait
+}
+
+// asked is the wait that an answer asks for, in the spellings that the Transport
+// reads: it says nothing of it where it had no attempt left to wait for. What is
+// none is not positive.
+func asked(h http.Header, now time.Time) time.Duration {
+	if d := number(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
+		return d
+	}
+	value := h.Get("Retry-After")
+	if d := number(value, time.Second); d > 0 {
+		return d
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date // the two clocks may differ
+	}
+	return at.Sub(now)
+}
+
+// number reads digits, with a fraction or without, as a number of units; zero
+// for anything else.
+func number(s string, unit time.Duration) time.Duration {
+	n, err := strconv.ParseFloat(s, 64)
+	switch {
+	case strings.Trim(s, "0123456789.") != "":
+		return 0
+	case n >= float64(math.MaxInt64/unit): // out of range is infinite
+		return math.MaxInt64
+	case err != nil:
+		return 0
+	}
+	return time.Duration(n * float64(unit))
 }
 
 func resultOf(r *http.Request, resp *http.Response, err error) idem.Result {
