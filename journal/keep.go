@@ -47,7 +47,8 @@ const (
 // named here, or in Config.Headers, is not stored.
 func kept() []string {
 	return []string{
-		"Accept", "Accept-Language", "Content-Encoding", "Content-Language", "Content-Type", "User-Agent", "Prefer", "If-Match",
+		"Accept", "Accept-Language", "Content-Encoding", "Content-Language", "Content-Type", "User-Agent", "Prefer",
+		"If-Match", "If-None-Match", "If-Unmodified-Since", // without its condition a write is another one
 		"Date", "Etag", "Last-Modified", "Link", "Location", "Request-Id", "X-Request-Id", "Original-Request", "Traceparent",
 	}
 }

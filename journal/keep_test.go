@@ -34,3 +34,24 @@ func TestBytesThatAreNoText(t *testing.T) {
 	assert.Equal(t, []string{"/caf\xe9", "/café"}, resp.Header["Location"])
 	require.NoError(t, resp.Body.Close())
 }
+
+// A conditional write stays one when it is sent again.
+func TestConditionsAreKept(t *testing.T) {
+	j := sqliteStore(t).journal(t, Config{})
+	var got http.Header
+	c := client(t, "http://api.test", roundTripper(func(r *http.Request) (*http.Response, error) {
+		got = r.Header
+		return &http.Response{StatusCode: 201, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}))
+	conditions := http.Header{"If-Match": {`"1"`}, "If-None-Match": {"*"}, "If-Unmodified-Since": {"Sun, 06 Nov 1994 08:49:37 GMT"}}
+	r, err := http.NewRequestWithContext(t.Context(), "PUT", "http://api.test/files/a", strings.NewReader("x"))
+	require.NoError(t, err)
+	r.Header = conditions.Clone()
+	require.NoError(t, j.MintRequest(t.Context(), j.db, testRef(1), r))
+	in, err := j.Claim(t.Context(), testRef(1))
+	require.NoError(t, err)
+	require.NoError(t, j.Resend(c)(t.Context(), testRef(1), in))
+	for name, value := range conditions {
+		assert.Equal(t, value, got[name], name)
+	}
+}
