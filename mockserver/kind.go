@@ -1,7 +1,6 @@
 package mockserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"path"
@@ -134,7 +133,7 @@ func (a *answer) made() string {
 	var body struct {
 		ID any `json:"id"`
 	}
-	if json.Unmarshal(a.body, &body) != nil || body.ID == nil {
+	if decode(a.body, &body) != nil || body.ID == nil {
 		return ""
 	}
 	return fmt.Sprint(body.ID)

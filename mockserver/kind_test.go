@@ -77,6 +77,7 @@ func TestKind(t *testing.T) {
 	})
 	t.Run("the id is in the body", func(t *testing.T) {
 		assert.Equal(t, "17", (&answer{body: []byte(`{"id":17}`)}).made())
+		assert.Equal(t, "9007199254740993", (&answer{body: []byte(`{"id":9007199254740993}`)}).made())
 		assert.Empty(t, (&answer{body: []byte(`[]`)}).made())
 	})
 }

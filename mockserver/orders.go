@@ -1,8 +1,11 @@
 package mockserver
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 )
@@ -41,16 +44,18 @@ func (o *orders) create(w http.ResponseWriter, r *http.Request) {
 	b, err := readAll(r)
 	body := map[string]any{}
 	if err == nil && len(b) > 0 {
-		err = json.Unmarshal(b, &body)
+		err = decode(b, &body)
 	}
 	if err != nil {
 		problem(w, http.StatusBadRequest, "The body is not a JSON object")
 		return
 	}
 	const limit = 100000
-	if amount, _ := body["amount"].(float64); amount > limit {
-		problem(w, http.StatusPaymentRequired, "The amount is above the limit")
-		return
+	if amount, ok := body["amount"].(json.Number); ok {
+		if f, _ := amount.Float64(); f > limit { // what is out of range is infinite
+			problem(w, http.StatusPaymentRequired, "The amount is above the limit")
+			return
+		}
 	}
 	if body == nil { // the JSON text null
 		body = map[string]any{}
@@ -62,7 +67,7 @@ func (o *orders) create(w http.ResponseWriter, r *http.Request) {
 		o.all = append(o.all, order{credential(r.Header), r.PathValue("collection"), id, body})
 	}
 	o.mu.Unlock()
-	w.Header().Set("Location", r.URL.Path+"/"+id)
+	w.Header().Set("Location", r.URL.EscapedPath()+"/"+id)
 	reply(w, http.StatusCreated, body)
 }
 
@@ -95,6 +100,20 @@ func (o *orders) of(r *http.Request) (list []order) {
 		}
 	}
 	return list
+}
+
+// decode reads one JSON text whole. Numbers stay as they are written, whatever
+// their size.
+func decode(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("mockserver: there is more than one JSON text")
+	}
+	return nil
 }
 
 func problem(w http.ResponseWriter, status int, title string) {

@@ -109,7 +109,7 @@ func (s *Server) hint(a *answer, again bool) {
 		return
 	}
 	var body map[string]any
-	if json.Unmarshal(a.body, &body) != nil || body == nil {
+	if decode(a.body, &body) != nil || body == nil {
 		return
 	}
 	put(body, strings.Split(h.Path, "."), value)

@@ -144,7 +144,8 @@ func TestOrders(t *testing.T) {
 		method, path, body string
 		status             int
 	}{
-		{"POST", "/orders", `[]`, 400}, {"POST", "/orders", `{`, 400}, {"POST", "/orders", `{"amount":100000.5}`, 402},
+		{"POST", "/orders", `[]`, 400}, {"POST", "/orders", `{`, 400}, {"POST", "/orders", `{} {}`, 400},
+		{"POST", "/orders", `{"amount":100000.5}`, 402}, {"POST", "/orders", `{"amount":1e400}`, 402},
 		{"GET", "/orders/1", "", 404}, {"DELETE", "/orders", "", 405}, {"GET", "/", "", 404},
 	} {
 		got := do(row.method, row.path, row.body)
@@ -156,6 +157,21 @@ func TestOrders(t *testing.T) {
 	assert.Len(t, s.Effects(""), 3)
 	Did(t.Context(), "nothing", nil) // outside a request
 	assert.Len(t, s.Effects(""), 3)
+}
+
+// What the client sent comes back as it is written, and where to find it is an
+// address.
+func TestOrdersAreAsTheyCame(t *testing.T) {
+	s := New(t, Config{})
+	c := s.Client()
+	const big = `"ref":9007199254740993,"rate":1.10,"huge":123456789012345678901234567890`
+	got := send(t.Context(), c, "POST", s.URL+"/a%2Fb%25", `{`+big+`}`)
+	require.Equal(t, 201, got.Status)
+	assert.Contains(t, got.Body, `"ref":9007199254740993`)
+	assert.Contains(t, got.Body, `"rate":1.10`)
+	assert.Contains(t, got.Body, `"huge":123456789012345678901234567890`)
+	assert.Equal(t, "/a%2Fb%25/1", got.Header.Get("Location"))
+	assert.Equal(t, got.Body, send(t.Context(), c, "GET", s.URL+got.Header.Get("Location"), "").Body)
 }
 
 // Everything at once, for the race detector: clients, scripts, the clock, the
