@@ -146,6 +146,7 @@ func (a *answer) block(more ...string) []byte {
 type recorder struct {
 	x      *life
 	header http.Header
+	sent   http.Header // the header at the time of WriteHeader: what comes later is too late
 	status int
 	body   bytes.Buffer
 	whole  bool // the answer is kept: nothing is written before it is whole
@@ -159,7 +160,7 @@ func (w *recorder) Header() http.Header { return w.header }
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
-		w.header = w.header.Clone()
+		w.sent = w.header.Clone()
 	}
 }
 
@@ -209,5 +210,5 @@ func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // answer is what the handler has written since the last Flush; body is that of it.
 func (w *recorder) answer(body []byte) *answer {
 	w.WriteHeader(http.StatusOK)
-	return &answer{kind: Fresh, status: w.status, header: w.header, body: body, live: w.live}
+	return &answer{kind: Fresh, status: w.status, header: w.sent, body: body, live: w.live}
 }

@@ -174,6 +174,21 @@ func TestOrdersAreAsTheyCame(t *testing.T) {
 	assert.Equal(t, got.Body, send(t.Context(), c, "GET", s.URL+got.Header.Get("Location"), "").Body)
 }
 
+// A header that is set after WriteHeader does not arrive, as with net/http.
+func TestLateHeader(t *testing.T) {
+	s := New(t, Config{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Early", "1")
+		w.WriteHeader(http.StatusAccepted)
+		w.Header().Set("Late", "1")
+		w.Header().Del("Early")
+	})})
+	for _, key := range []string{"", "k", "k"} { // without a key, fresh, replayed
+		got := postOrder(t, s.Client(), s, key, "{}")
+		assert.Equal(t, "1", got.Header.Get("Early"))
+		assert.Empty(t, got.Header.Get("Late"))
+	}
+}
+
 // Everything at once, for the race detector: clients, scripts, the clock, the
 // process, and those who look on.
 func TestEverythingAtOnce(t *testing.T) {
