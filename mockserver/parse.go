@@ -179,7 +179,7 @@ func (c *clause) set(option, value string) (err error) {
 		c.header.Set("Retry-After", value)
 	case "header":
 		name, v, ok := strings.Cut(value, ":")
-		if !ok || name == "" {
+		if !ok || !isToken(name) { // net/http would leave it out without a word
 			return fmt.Errorf(`right is header="Name: value"`)
 		}
 		c.header.Add(name, strings.TrimSpace(v))
@@ -194,6 +194,12 @@ func (c *clause) set(option, value string) (err error) {
 		c.forward = value
 	}
 	return err
+}
+
+// isToken reports whether s may be the name of a header (RFC 9110, 5.6.2).
+func isToken(s string) bool {
+	const chars = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	return s != "" && strings.Trim(s, chars) == ""
 }
 
 // defaults fills in what was not said and has a default other than zero.
