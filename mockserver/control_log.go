@@ -95,7 +95,11 @@ func (r *Request) whole() requestDoc {
 func text(body []byte) string {
 	const most = 64 << 10
 	if len(body) > most {
-		return text(body[:most]) + "…"
+		end := most
+		for end > most-utf8.UTFMax && !utf8.RuneStart(body[end]) {
+			end-- // not within a character
+		}
+		return text(body[:end]) + "…"
 	}
 	if !utf8.Valid(body) {
 		return strconv.QuoteToASCII(string(body))

@@ -110,6 +110,17 @@ func TestControl(t *testing.T) {
 	})
 }
 
+// A long body is cut between two characters, and stays text.
+func TestTextIsCut(t *testing.T) {
+	for _, c := range []string{"é", "€", "𝄞"} {
+		for _, before := range []string{"", "a", "aa", "aaa"} {
+			got := text([]byte(before + strings.Repeat(c, 40<<10)))
+			assert.True(t, strings.HasPrefix(got, before+c) && strings.HasSuffix(got, c+"…"), "%.10q", got)
+			assert.InDelta(t, 64<<10, len(got), 8)
+		}
+	}
+}
+
 // requestDoc2 is what a client reads of a request.
 type requestDoc2 struct {
 	Key, Fault, Script, Body string
