@@ -28,6 +28,9 @@ func (s *Server) serveNewScript(w http.ResponseWriter, r *http.Request) error {
 	if err := receive(r, &d); err != nil {
 		return err
 	}
+	if d.Scope != "" && d.Scope != s.scope { // it is told, and not asked for
+		return fmt.Errorf("mockserver: the body names the scope %q; right is ?scope= or the header %s", d.Scope, scopeHeader)
+	}
 	if d.On == "" {
 		d.On = "/"
 	}

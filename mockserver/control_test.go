@@ -159,6 +159,8 @@ func TestControlRefuses(t *testing.T) {
 			{"POST /scripts", `{"sometimes":["pass"],"p":2}`, "a probability from 0 to 1", 400},
 			{"POST /scripts", `{"p":1}`, "go together", 400},
 			{"POST /scripts", `{"than":["pass"]}`, `unknown field "than"`, 400},
+			{"POST /scripts", `{"then":["pass"],"scope":"a"}`, "right is ?scope=", 400},
+			{"POST /scripts?scope=b", `{"then":["pass"],"scope":"a"}`, "right is ?scope=", 400},
 			{"POST /scripts", `{"then":["alert@handshake"]}`, "no handshake without Config.TLS", 400},
 			{"POST /scripts?scope=a", `{"then":["refuse@dial"]}`, "no dial to come", 400},
 			{"POST /scripts", `[`, "the body of POST /scripts", 400},
