@@ -144,20 +144,13 @@ func newScript(on string) *script {
 // faults reads a list of faults, separated by commas outside of quotes.
 func faults(list string) (faults []mockserver.Fault, err error) {
 	for list != "" {
-		end, quote := len(list), byte(0)
-		for i := range len(list) {
-			b := list[i]
-			switch {
-			case quote == 0 && b == ',':
-				end = i
-			case quote == 0 && (b == '"' || b == '`'):
-				quote = b
-			case b == quote && (b == '`' || list[i-1] != '\\'):
-				quote = 0
+		end := 0
+		for end < len(list) && list[end] != ',' {
+			quoted, err := strconv.QuotedPrefix(list[end:])
+			if err != nil || list[end] == '\'' { // no quote, or one that is not closed: Validate says so
+				quoted = list[end : end+1]
 			}
-			if end == i {
-				break
-			}
+			end += len(quoted)
 		}
 		f := mockserver.Fault(strings.TrimSpace(list[:end]))
 		if err := f.Validate(); err != nil {
@@ -174,6 +167,9 @@ func (o *options) check() error {
 	for _, s := range o.scripts {
 		if err := pattern(s.on); err != nil {
 			return fmt.Errorf("-on %q: %w", s.on, err)
+		}
+		if s.odds > 0 && len(s.sometimes) == 0 {
+			return errors.New("-sometimes wants -faults to draw from")
 		}
 		for _, f := range append(append([]mockserver.Fault{s.always}, s.then...), s.sometimes...) {
 			if strings.Contains(string(f), "@handshake") && !o.config.TLS {

@@ -146,6 +146,18 @@ func TestFaults(t *testing.T) {
 	got, err := faults("reset@stored, 503@received body=\"a,\\\"b\" ,402@worked body=`{\"a\":1,\"b\":2}`")
 	require.NoError(t, err)
 	assert.Equal(t, []mockserver.Fault{"reset@stored", `503@received body="a,\"b"`, "402@worked body=`{\"a\":1,\"b\":2}`"}, got)
+	got, err = faults(`503@received body="C:\\",drop@received`)
+	require.NoError(t, err)
+	assert.Equal(t, []mockserver.Fault{`503@received body="C:\\"`, "drop@received"}, got, "a backslash that is escaped")
+	got, err = faults(`503@received body=it's,402@worked body='',drop@received`)
+	require.NoError(t, err)
+	assert.Len(t, got, 3, "what is no quote")
+	_, err = faults("503@received body=`a,drop@received")
+	require.ErrorContains(t, err, "the quotes of")
+	_, err = faults("drop@received,,drop@received")
+	require.ErrorContains(t, err, "it is empty")
+	_, err = parse([]string{"-sometimes", "0.5", "-faults", ""}, io.Discard)
+	require.EqualError(t, err, "-sometimes wants -faults to draw from")
 }
 
 func TestHelp(t *testing.T) {
