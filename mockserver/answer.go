@@ -32,13 +32,31 @@ func (x *life) send(a *answer) {
 		_, _ = x.w.Write(a.body)
 		return
 	}
+	a = a.allowed()
 	x.out = a
 	if v := x.reach(Head); v.answer != nil {
-		a, x.out = v.answer, v.answer
+		a = v.answer.allowed()
+		x.out = a
 	} else if v.over {
 		return
 	}
 	x.write(a)
+}
+
+// allowed is the answer without a body where its status has none: net/http would
+// send none, but on HTTP/2 the length of it.
+func (a *answer) allowed() *answer {
+	if hasBody(a.status) || len(a.body) == 0 {
+		return a
+	}
+	b := *a
+	b.body = nil
+	return &b
+}
+
+// hasBody reports whether answers with this status may have a body.
+func hasBody(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 // write puts the answer on the wire. The log has it before the client can.
@@ -52,23 +70,26 @@ func (x *life) write(a *answer) {
 		}
 	}
 	x.head(a)
-	sent := 0
+	body, sent := a.body, 0
+	if x.r.Method == http.MethodHead {
+		body = nil // of which nothing is sent but the length
+	}
 	until := func(n int) {
-		if n = min(n, len(a.body)); n > sent {
-			_, _ = x.w.Write(a.body[sent:n])
+		if n = min(n, len(body)); n > sent {
+			_, _ = x.w.Write(body[sent:n])
 			sent = n
 		}
 	}
 	for _, c := range due {
 		if c.action == "dribble" {
-			for until(c.size); sent < len(a.body) && !x.dead(); until(sent + c.size) {
+			for until(c.size); sent < len(body) && !x.dead(); until(sent + c.size) {
 				x.flush(sent)
 				x.hold(nil, c.wait)
 			}
 			continue
 		}
 		if c.after < 0 {
-			c.after = len(a.body) / 2
+			c.after = len(body) / 2
 		}
 		until(c.after)
 		x.flush(sent)
@@ -80,7 +101,7 @@ func (x *life) write(a *answer) {
 			return
 		}
 	}
-	until(len(a.body))
+	until(len(body))
 }
 
 // note writes the answer into the log.
@@ -96,7 +117,7 @@ func (x *life) note(a *answer) {
 func (x *life) head(a *answer) {
 	h := x.w.Header()
 	maps.Copy(h, a.header)
-	bare := a.status == http.StatusNoContent || a.status == http.StatusNotModified || x.r.Method == http.MethodHead
+	bare := !hasBody(a.status) || x.r.Method == http.MethodHead
 	if !a.live && (!bare || len(a.body) > 0) {
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
@@ -166,6 +187,9 @@ func (w *recorder) WriteHeader(status int) {
 
 func (w *recorder) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
+	if !hasBody(w.status) {
+		return 0, http.ErrBodyNotAllowed
+	}
 	return w.body.Write(p)
 }
 

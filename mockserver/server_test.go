@@ -189,6 +189,45 @@ func TestLateHeader(t *testing.T) {
 	}
 }
 
+// An answer that has no body by its status has none, whatever writes one, and
+// that to a HEAD request has none either.
+func TestAnswersWithoutBody(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead || r.URL.Path == "/orders" {
+			_, _ = io.WriteString(w, "body")
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+		_, err := io.WriteString(w, "body")
+		assert.ErrorIs(t, err, http.ErrBodyNotAllowed)
+	})
+	for _, h2 := range []bool{false, true} {
+		in(t, Config{Handler: handler, HTTP2: h2, Kind: Kind{Repeat: 204}}, func(t *testing.T, s *Server, c *http.Client) {
+			for _, row := range []struct{ method, path, fault string }{
+				{"POST", "/no", ""}, {"POST", "/no", "204@received body=x"}, {"POST", "/no", "304@head body=x"},
+				{"POST", "/no", "dribble@body"}, {"POST", "/no", "delay@body after=1 for=1s"},
+				{"HEAD", "/", ""}, {"HEAD", "/", "dribble@body"}, {"HEAD", "/", "delay@body after=1 for=1s"},
+			} {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				got := send(ctx, c, row.method, s.URL+row.path, "", "Mock-Fault: "+row.fault)
+				cancel()
+				require.NoError(t, got.Err, row)
+				assert.Empty(t, got.Body)
+				if row.method == "HEAD" {
+					assert.Equal(t, "4", got.Header.Get("Content-Length"))
+				} else {
+					assert.Empty(t, got.Header.Get("Content-Length"), row)
+				}
+			}
+			assert.Equal(t, "body", postOrder(t, c, s, "k", "{}").Body)
+			again := postOrder(t, c, s, "k", "{}")
+			require.NoError(t, again.Err)
+			assert.Equal(t, 204, again.Status)
+			assert.Empty(t, again.Header.Get("Content-Length"))
+		})
+	}
+}
+
 // Everything at once, for the race detector: clients, scripts, the clock, the
 // process, and those who look on.
 func TestEverythingAtOnce(t *testing.T) {
