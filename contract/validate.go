@@ -55,6 +55,11 @@ func (c Contract) checkPlace(fault func(string, ...any)) {
 		if !isToken(m) { // a method is a token as well (RFC 9110, 9.1)
 			fault("Methods: %q is not a method", m)
 		}
+		switch upper := strings.ToUpper(m); upper {
+		case m:
+		case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+			fault("Methods: %q is another method than %s", m, upper) // RFC 9110, 9.1: case counts
+		}
 		if m == http.MethodGet || m == http.MethodHead || m == http.MethodOptions || m == http.MethodTrace {
 			fault("Methods: a %s never carries a key", m)
 		}

@@ -34,6 +34,8 @@ func TestValidate(t *testing.T) {
 		{contract.Contract{FirstSentHeader: "First:"}, `contract: FirstSentHeader "First:" is not a header name`},
 		{contract.Contract{Methods: []string{""}}, `contract: Methods: "" is not a method`},
 		{contract.Contract{Methods: []string{"PO ST"}}, `contract: Methods: "PO ST" is not a method`},
+		{contract.Contract{Methods: []string{"post"}}, `contract: Methods: "post" is another method than POST`},
+		{contract.Contract{Methods: []string{"Get"}}, `contract: Methods: "Get" is another method than GET`},
 		{contract.Contract{Methods: []string{"GET"}}, "contract: Methods: a GET never carries a key"},
 		{contract.Contract{Methods: []string{"HEAD"}}, "contract: Methods: a HEAD never carries a key"},
 		{contract.Contract{Methods: []string{"OPTIONS"}}, "contract: Methods: a OPTIONS never carries a key"},
