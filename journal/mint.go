@@ -59,6 +59,9 @@ func (j *Journal) mint(ctx context.Context, q Querier, ref Ref, mark string, req
 	if _, err := idem.Adopt(key, time.Now()); err != nil {
 		return err // Config.Key made it
 	}
+	if _, err := j.set.contract.Wire(key); err != nil {
+		return because(idem.ErrInvalidKey, "mint %v: %v", ref, err) // what is promised must be possible to send
+	}
 	res, err := q.ExecContext(ctx, j.q.mint, ref.Scope, ref.ID, key, null(mark), null(request), wait.Milliseconds())
 	if err != nil {
 		return explain("mint", ref, err)

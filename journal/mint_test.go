@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem"
+	"github.com/idem-go/idem/contract"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -276,6 +277,17 @@ func TestKeyOfReference(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, before.Key, after.Key)
 	})
+}
+
+// A key that the API does not take is refused where it is promised: later it could
+// only be refused at every send.
+func TestKeyThatTheContractRefuses(t *testing.T) {
+	j := sqliteStore(t).journal(t, Config{Contract: contract.Square(), Key: func(r Ref) string { return strings.Repeat("k", 46) }})
+	err := j.Mint(t.Context(), j.db, testRef(1))
+	require.ErrorIs(t, err, idem.ErrInvalidKey)
+	oneLine(t, err, "the key has 46 bytes, square takes 1 to 45")
+	_, err = j.Find(t.Context(), testRef(1))
+	require.ErrorIs(t, err, ErrNotMinted)
 }
 
 func TestNew(t *testing.T) {
