@@ -359,6 +359,32 @@ func TestRecordHidesItsKey(t *testing.T) {
 	}
 }
 
+// The age that Purge goes by is counted from when a row expired, not from when its
+// window ended: whoever was told today needs its bytes tomorrow.
+func TestPurgeOfExpired(t *testing.T) {
+	stores(t, func(t *testing.T, s store) {
+		j := s.journal(t, Config{})
+		fill(t, j, 1, "http://api.test/charges")
+		longAgo := map[Dialect]string{SQLite: "created_at - 864000000", Postgres: "created_at - interval '10 days'"}[s.dialect]
+		_, err := j.db.ExecContext(t.Context(), "UPDATE idem_intents SET state = 'unknown', key_deadline = "+longAgo)
+		require.NoError(t, err)
+		d := &dispatch{j: j, query: j.dueQuery(0), args: []any{1000, 1}}
+		claims, err := d.due(t.Context())
+		require.NoError(t, err)
+		require.Len(t, claims, 1)
+		d.handle(t.Context(), claims[0])
+		r := find(t, j, testRef(0))
+		assert.Equal(t, Expired, r.State)
+		assert.Zero(t, r.SettledAt)
+		n, err := j.Purge(t.Context(), time.Hour)
+		require.NoError(t, err)
+		assert.Zero(t, n)
+		n, err = j.Purge(t.Context(), 0)
+		require.NoError(t, err)
+		assert.Equal(t, 1, n)
+	})
+}
+
 // An error may quote bytes that are no text for PostgreSQL. The row is written all
 // the same: else it would be handled for ever, and never expire.
 func TestErrorThatIsNoText(t *testing.T) {

@@ -98,11 +98,15 @@ type row struct {
 }
 
 func (r *row) record() Record {
-	return Record{
+	record := Record{
 		Ref: r.ref, Key: r.key, State: r.state, Status: r.status, Attempts: r.attempts,
 		Created: at(r.created), FirstSent: at(r.firstSent), KeyDeadline: at(r.keyDeadline),
-		LeaseUntil: at(r.leaseUntil), SettledAt: at(r.settledAt), LastError: r.lastError,
+		LeaseUntil: at(r.leaseUntil), LastError: r.lastError,
 	}
+	if r.state == Settled { // of an expired row it is when it expired
+		record.SettledAt = at(r.settledAt)
+	}
+	return record
 }
 
 func at(ms int64) time.Time {

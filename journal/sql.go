@@ -59,7 +59,8 @@ const (
 			first_sent_at = CASE WHEN $7 = 1 THEN NULL ELSE first_sent_at END,
 			key_deadline = CASE WHEN $7 = 1 THEN NULL ELSE key_deadline END` + guard
 
-	expireSQL = `UPDATE idem_intents SET state = 'expired', next_at = NULL, lease_until = NULL, last_error = $4` + guard
+	// The time is for purgeSQL: the window may have ended long ago.
+	expireSQL = `UPDATE idem_intents SET state = 'expired', settled_at = {now}, next_at = NULL, lease_until = NULL, last_error = $4` + guard
 
 	statsSQL = `SELECT state, count(*), coalesce({ms min(created_at)}, 0), coalesce({ms min(key_deadline)}, 0), {ms {now}}
 		FROM idem_intents WHERE next_at IS NOT NULL GROUP BY state
