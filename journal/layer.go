@@ -108,7 +108,7 @@ func (c *claim) unknown(err error) error {
 func (c *claim) lost(ctx context.Context) error {
 	r, err := c.j.read(ctx, c.j.run, c.ref)
 	if err != nil {
-		return c.unknown(err)
+		return c.unknown(failed(ctx, "read", c.ref, err))
 	}
 	if r != nil && r.state == Settled {
 		c.done = &outcome{status: r.status, bytes: r.outcome}

@@ -72,7 +72,7 @@ func (j *Journal) mint(ctx context.Context, q Querier, ref Ref, mark string, req
 	r, err := j.read(ctx, q, ref)
 	switch {
 	case err != nil:
-		return err
+		return explain("mint", ref, err)
 	case r == nil:
 		return fmt.Errorf("journal: mint %v: the row is there but cannot be seen in this transaction: run it again: %w", ref, ErrRetryTx)
 	case mark != "" && r.fingerprint != mark:
@@ -97,7 +97,7 @@ func (j *Journal) Cancel(ctx context.Context, q Querier, ref Ref) error {
 	r, err := j.read(ctx, q, ref)
 	switch {
 	case err != nil:
-		return err
+		return explain("cancel", ref, err)
 	case r == nil:
 		return because(ErrNotMinted, "%v", ref)
 	case r.state == Cancelled:

@@ -208,7 +208,7 @@ func oneLine(t *testing.T, err error, advice string) {
 	require.Error(t, err)
 	assert.True(t, strings.HasPrefix(err.Error(), "journal: "), err.Error())
 	assert.NotContains(t, err.Error(), "\n")
-	assert.Contains(t, err.Error(), advice)
+	assert.Equal(t, 1, strings.Count(err.Error(), advice), err.Error())
 	assert.Equal(t, 1, strings.Count(err.Error(), "journal:"), err.Error())
 }
 

@@ -129,7 +129,7 @@ func (r *row) local(ms int64) time.Time {
 func (j *Journal) read(ctx context.Context, q Querier, ref Ref) (*row, error) {
 	rows, err := j.rows(ctx, q, j.q.read, ref.Scope, ref.ID)
 	if err != nil || len(rows) == 0 {
-		return nil, explain("read", ref, err)
+		return nil, err
 	}
 	return rows[0], nil
 }
