@@ -3,6 +3,8 @@ package journal
 import (
 	"context"
 	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"time"
 
@@ -38,7 +40,7 @@ func (j *Journal) MintRequest(ctx context.Context, q Querier, ref Ref, r *http.R
 		return err
 	}
 	mark := in.State().Fingerprint
-	bytes, err := j.set.keep.request(ctx, ref, r)
+	bytes, err := j.set.keep.request(ctx, ref, rereadable(r))
 	if err == nil && bytes == nil {
 		err = because(idem.ErrNotRepeatable, "the request is not stored (Config.MaxBody)")
 	}
@@ -46,6 +48,28 @@ func (j *Journal) MintRequest(ctx context.Context, q Querier, ref Ref, r *http.R
 		return err
 	}
 	return j.mint(ctx, q, ref, mark, bytes, 0)
+}
+
+// rereadable is the request with a GetBody where its body is a file, which Bind
+// leaves as it is.
+func rereadable(r *http.Request) *http.Request {
+	file, ok := r.Body.(interface {
+		io.ReaderAt
+		io.Seeker
+	})
+	if r.GetBody != nil || !ok {
+		return r
+	}
+	c := *r
+	c.GetBody = func() (io.ReadCloser, error) {
+		from, err := file.Seek(0, io.SeekCurrent)
+		length := math.MaxInt64 - from
+		if r.ContentLength > 0 {
+			length = r.ContentLength
+		}
+		return io.NopCloser(io.NewSectionReader(file, from, length)), err
+	}
+	return &c
 }
 
 // mint inserts first and reads on conflict, in two statements: an insert that

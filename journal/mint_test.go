@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -230,6 +232,21 @@ func TestMintRequest(t *testing.T) {
 		err = j.MintRequest(ctx, j.db, testRef(2), request(strings.Repeat("x", 101)))
 		require.ErrorIs(t, err, idem.ErrNotRepeatable)
 		oneLine(t, err, "MaxBody")
+
+		name := filepath.Join(t.TempDir(), "order.json")
+		require.NoError(t, os.WriteFile(name, []byte(`??{"amount":7}`), 0o600))
+		file, err := os.Open(name)
+		require.NoError(t, err)
+		defer func() { _ = file.Close() }()
+		_, err = file.Seek(2, io.SeekStart) // where the body begins
+		require.NoError(t, err)
+		r, err := http.NewRequest("POST", "http://api.test/charges", file)
+		require.NoError(t, err)
+		require.NoError(t, j.MintRequest(ctx, j.db, testRef(3), r))
+		data, err := j.requestOf(ctx, testRef(3))
+		require.NoError(t, err)
+		assert.True(t, strings.HasSuffix(string(data), "\n"+`{"amount":7}`), "%q", data)
+		require.NoError(t, j.MintRequest(ctx, j.db, testRef(3), request(`{"amount":7}`)), "the same request")
 	})
 }
 
