@@ -49,6 +49,7 @@ func kept() []string {
 	return []string{
 		"Accept", "Accept-Language", "Content-Encoding", "Content-Language", "Content-Type", "User-Agent", "Prefer",
 		"If-Match", "If-None-Match", "If-Unmodified-Since", // without its condition a write is another one
+		"Stripe-Account", "Stripe-Context", "Stripe-Version", // without them it goes to another account
 		"Date", "Etag", "Last-Modified", "Link", "Location", "Request-Id", "X-Request-Id", "Original-Request", "Traceparent",
 	}
 }

@@ -35,7 +35,7 @@ func TestBytesThatAreNoText(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 }
 
-// A conditional write stays one when it is sent again.
+// A conditional write stays one when it is sent again, and goes to the same account.
 func TestConditionsAreKept(t *testing.T) {
 	j := sqliteStore(t).journal(t, Config{})
 	var got http.Header
@@ -43,7 +43,7 @@ func TestConditionsAreKept(t *testing.T) {
 		got = r.Header
 		return &http.Response{StatusCode: 201, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 	}))
-	conditions := http.Header{"If-Match": {`"1"`}, "If-None-Match": {"*"}, "If-Unmodified-Since": {"Sun, 06 Nov 1994 08:49:37 GMT"}}
+	conditions := http.Header{"If-Match": {`"1"`}, "If-None-Match": {"*"}, "If-Unmodified-Since": {"Sun, 06 Nov 1994 08:49:37 GMT"}, "Stripe-Account": {"acct_1"}}
 	r, err := http.NewRequestWithContext(t.Context(), "PUT", "http://api.test/files/a", strings.NewReader("x"))
 	require.NoError(t, err)
 	r.Header = conditions.Clone()
