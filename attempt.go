@@ -3,6 +3,7 @@ package idem
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 )
 
@@ -62,16 +63,23 @@ func AttemptNumber(ctx context.Context) int {
 	return 0
 }
 
-// isPartOfAttempt reports whether a request with this context is the attempt of
-// another Transport above, and not one with an Intent of its own that a layer
-// between them makes.
-func isPartOfAttempt(ctx context.Context) bool {
+// isPartOfAttempt reports whether req is the attempt of another Transport above,
+// and not one that a layer between them makes for itself: with another Intent, or
+// with none where the attempt's has one, or a read through a Client of its own.
+func isPartOfAttempt(req *http.Request) bool {
+	ctx := req.Context()
 	a, ok := ctx.Value(attemptKey{}).(*attempt)
 	if !ok {
 		return false
 	}
 	in, has := IntentFromContext(ctx)
-	return !has || in == a.call.in
+	if above, had := IntentFromContext(a); has != had || in != above {
+		return false
+	}
+	if ctx.Value(recorderKey{}) == a.Value(recorderKey{}) || !isSafe(methodOf(req)) {
+		return true
+	}
+	return req.URL != nil && req.URL.String() == a.req.URL.String()
 }
 
 type attemptKey struct{}

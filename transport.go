@@ -148,7 +148,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req == nil {
 		return nil, &Error{Result: Result{Outcome: NotExecuted}, Reason: errors.New("idem: the request is nil")}
 	}
-	if isPartOfAttempt(req.Context()) {
+	if isPartOfAttempt(req) {
 		return t.base().RoundTrip(req) // two loops would multiply
 	}
 	c := &call{Context: req.Context(), transport: t, original: req}
