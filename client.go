@@ -120,6 +120,17 @@ type recorder struct {
 
 type recorderKey struct{}
 
+// recorderOf returns the recorder of the Client.Do that a request with this
+// context is sent by; nil: none, or the request is another that a layer makes in
+// the course of that one's call.
+func recorderOf(ctx context.Context) *recorder {
+	rec, _ := ctx.Value(recorderKey{}).(*recorder)
+	if within := callOf(ctx); rec != nil && within != nil && within.Value(recorderKey{}) == any(rec) {
+		return nil
+	}
+	return rec
+}
+
 func (rec *recorder) Value(key any) any {
 	switch {
 	case key == (recorderKey{}):

@@ -2,6 +2,7 @@ package idem_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,4 +88,45 @@ func TestNested_ClientInAnAttempt(t *testing.T) {
 			require.Equal(t, 3, r.count())
 		}, status(503))
 	})
+}
+
+// What a Client tells of a call is of that call, also when a layer below or above
+// the attempt has made another in the meantime: here the redirect is at fault, and
+// the other's 200 is no answer to the charge.
+func TestNested_ErrorIsOfTheOwnCall(t *testing.T) {
+	other := func(t *testing.T, r *rig, q *http.Request) {
+		req, err := http.NewRequestWithContext(idem.WithIntent(q.Context(), idem.Open()), "POST", "http://api/token", strings.NewReader("x"))
+		require.NoError(t, err)
+		_, _, err = r.send(req)
+		require.NoError(t, err)
+	}
+	for name, transport := range map[string]func(*testing.T, *rig) *idem.Transport{
+		"in Base": func(t *testing.T, r *rig) *idem.Transport {
+			return &idem.Transport{Base: baseFunc(func(q *http.Request) (*http.Response, error) {
+				other(t, r, q)
+				return r.base.RoundTrip(q)
+			})}
+		},
+		"in a Layer": func(t *testing.T, r *rig) *idem.Transport {
+			return &idem.Transport{Base: r.base, Around: func(next http.RoundTripper) http.RoundTripper {
+				return baseFunc(func(q *http.Request) (*http.Response, error) {
+					other(t, r, q)
+					return next.RoundTrip(q)
+				})
+			}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				c, err := idem.NewClient(idem.Config{BaseURL: "http://api", Transport: transport(t, r)})
+				require.NoError(t, err)
+				in := idem.Open()
+				res, err := c.Call(t.Context(), in, "POST", "/charges", 1, nil)
+				require.Error(t, err)
+				require.Equal(t, in.Key(), res.Key)
+				require.Equal(t, 307, res.Status)
+				require.Equal(t, idem.OutcomeUnknown, res.Outcome)
+			}, status(200), status(307, "Location", "http://[bad"))
+		})
+	}
 }

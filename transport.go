@@ -152,7 +152,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.base().RoundTrip(req) // two loops would multiply
 	}
 	c := &call{Context: req.Context(), transport: t, original: req}
-	if from, ok := c.Context.Value(recorderKey{}).(*recorder); ok {
+	if from := recorderOf(c.Context); from != nil {
 		from.last = c
 	}
 	if err := c.begin(); err != nil {
