@@ -74,6 +74,9 @@ func (s *source) own(r *http.Request) {
 func (s *source) take(r *http.Request, most int64, snapshot bool) error {
 	s.most, s.size = most, r.ContentLength
 	if r.Body == nil || r.Body == http.NoBody {
+		if snapshot && r.ContentLength > 0 { // net/http would send none
+			return fmt.Errorf("idem: there is no body, ContentLength says %d bytes", r.ContentLength)
+		}
 		return nil
 	}
 	inner := unwrapNopCloser(r.Body)

@@ -471,3 +471,24 @@ func TestBody_Trailer(t *testing.T) {
 		created(s, w, q, h)
 	})
 }
+
+// A layer above that has lost the body, but not its length, is found out before an
+// empty write is sent.
+func TestBody_LostAbove(t *testing.T) {
+	for name, body := range map[string]io.ReadCloser{"NoBody": http.NoBody, "nil": nil} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				r.base.Protocols = new(http.Protocols)
+				r.base.Protocols.SetUnencryptedHTTP2(true)
+				req := keyedPost(t, idem.Open(), "http://api/x", strings.NewReader("hello"))
+				req.Body = body
+				resp, err := r.transport.RoundTrip(req)
+				if err == nil {
+					require.NoError(t, resp.Body.Close())
+				}
+				require.Zero(t, r.count(), "nothing was sent")
+				require.Equal(t, idem.NotExecuted, theError(t, err).Outcome)
+			}, created)
+		})
+	}
+}
