@@ -107,10 +107,34 @@ func (s *source) take(r *http.Request, most int64, snapshot bool) error {
 			return s.buffer(r)
 		}
 	}
-	if r.ContentLength > 0 && r.ContentLength != s.size {
+	if r.ContentLength > 0 && r.ContentLength != s.size && !s.takeAnew(r) {
 		return fmt.Errorf("idem: the body has %d bytes, ContentLength says %d", s.size, r.ContentLength)
 	}
 	return nil
+}
+
+// takeAnew takes the body from GetBody, if an earlier call with the same
+// http.Request has read the one in memory: what is left of it is the other's end.
+func (s *source) takeAnew(r *http.Request) bool {
+	if !s.inMem() || r.GetBody == nil {
+		return false
+	}
+	body, err := r.GetBody()
+	if err != nil || body == nil {
+		return false
+	}
+	data, err := io.ReadAll(io.LimitReader(body, r.ContentLength+1))
+	_ = body.Close()
+	left := s.held.data
+	if s.kind == inText {
+		left = []byte(s.held.text)
+	}
+	if err != nil || int64(len(data)) != r.ContentLength || !bytes.HasSuffix(data, left) {
+		return false
+	}
+	s.inMemory(data)
+	s.buffered = true
+	return true
 }
 
 func (s *source) inMemory(data []byte) {

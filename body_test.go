@@ -472,6 +472,62 @@ func TestBody_Trailer(t *testing.T) {
 	})
 }
 
+// The same http.Request again, which the first call has read, is the same request:
+// GetBody has its body. What GetBody has of another body is not taken for it.
+func TestBody_RequestSentAgain(t *testing.T) {
+	for name, body := range map[string]io.Reader{
+		"strings.Reader": strings.NewReader("hello"),
+		"bytes.Reader":   bytes.NewReader([]byte("hello")),
+		"bytes.Buffer":   bytes.NewBufferString("hello"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				in := idem.Open()
+				req := keyedPost(t, in, "http://api/x", body)
+				_, _, err := r.send(req)
+				require.Equal(t, idem.OutcomeUnknown, theError(t, err).Outcome)
+				require.NoError(t, in.Bind(req.Clone(req.Context())))
+				_, _, err = r.send(req)
+				require.NoError(t, err)
+				require.Equal(t, 4, r.count())
+				require.Equal(t, 1, r.done())
+				require.Equal(t, "hello", r.all()[3].body)
+				r.oneKey()
+			}, lost, lost, lost, created)
+		})
+	}
+	t.Run("partly read", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			req := keyedPost(t, idem.Open(), "http://api/x", strings.NewReader("hello"))
+			_, err := io.ReadFull(req.Body, make([]byte, 2))
+			require.NoError(t, err)
+			_, _, err = r.send(req)
+			require.NoError(t, err)
+			require.Equal(t, "hello", r.all()[0].body)
+		}, created)
+	})
+	for name, change := range map[string]func(*http.Request){
+		"another body":  func(q *http.Request) { q.Body = io.NopCloser(strings.NewReader("hey")) },
+		"no GetBody":    func(q *http.Request) { q.Body, q.GetBody = io.NopCloser(strings.NewReader("")), nil },
+		"GetBody fails": func(q *http.Request) { q.GetBody = func() (io.ReadCloser, error) { return nil, io.ErrClosedPipe } },
+		"GetBody of others": func(q *http.Request) {
+			q.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("hell")), nil }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				req := keyedPost(t, idem.Open(), "http://api/x", strings.NewReader("hello"))
+				_, err := io.Copy(io.Discard, req.Body)
+				require.NoError(t, err)
+				change(req)
+				_, _, err = r.send(req)
+				require.ErrorContains(t, err, "ContentLength says 5")
+				require.Zero(t, r.count())
+			}, created)
+		})
+	}
+}
+
 // A layer above that has lost the body, but not its length, is found out before an
 // empty write is sent.
 func TestBody_LostAbove(t *testing.T) {
