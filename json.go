@@ -76,10 +76,15 @@ func decode(resp *http.Response, body io.Reader, out any) error {
 	case err != nil:
 		return fmt.Errorf("idem: the answer does not decode: %w", err)
 	}
-	if _, err := dec.Token(); err != io.EOF {
+	_, err := dec.Token()
+	_, malformed := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case err == io.EOF:
+		return nil
+	case err == nil || malformed:
 		return errors.New("idem: the answer has more than one JSON value")
 	}
-	return nil
+	return fmt.Errorf("idem: the answer does not end: %w", err)
 }
 
 // request builds the request for Call.

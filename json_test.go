@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/idem-go/idem"
 	"github.com/idem-go/idem/contract"
@@ -242,4 +244,28 @@ func TestCall_DoneBefore(t *testing.T) {
 		require.Equal(t, idem.Answered, res.Outcome)
 		require.Equal(t, idem.Replayed, res.Replay)
 	}, statusBody(409, `{"code":"duplicate","id":"ch_1"}`, "Content-Type", "application/json"))
+}
+
+// A long answer whose value has come, and whose end does not, says why: the time
+// that is over is not another value.
+func TestCall_AnswerWithoutEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.transport.MaxResponse = 4
+		r.transport.AttemptTimeout = time.Second
+		var out struct{ ID string }
+		_, err := r.api(t).Call(t.Context(), idem.Open(), "POST", "/x", 1, &out)
+		require.True(t, theError(t, err).Timeout(), err)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		res, err := r.api(t).Call(ctx, idem.Open(), "POST", "/x", 1, &out)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, idem.Answered, res.Outcome)
+	}, func(_ *server, w http.ResponseWriter, q *http.Request, _ hit) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"ch_1"}`)
+		_ = http.NewResponseController(w).Flush()
+		<-q.Context().Done()
+	})
 }
