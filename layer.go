@@ -33,7 +33,11 @@ func (c *call) throughLayers(next http.RoundTripper) (*http.Response, error) {
 		return nil, c.layersError(err)
 	case resp == nil:
 		return nil, c.layersError(errors.New("idem: a Layer returned neither a response nor an error"))
-	case c.layered == nil: // next was not called: it is from the layer's own store
+	}
+	if resp.Body == nil {
+		resp.Body = http.NoBody // as http.RoundTripper asks
+	}
+	if c.layered == nil { // next was not called: it is from the layer's own store
 		c.fromStore(resp)
 	}
 	return resp, nil

@@ -386,3 +386,15 @@ func TestTransport_Layers(t *testing.T) {
 		}, stall)
 	})
 }
+
+// A Layer's answer without a body still comes with one, as http.RoundTripper asks.
+func TestLayer_AnswersWithoutABody(t *testing.T) {
+	transport := &idem.Transport{Around: func(http.RoundTripper) http.RoundTripper {
+		return baseFunc(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 201}, nil })
+	}}
+	in := idem.Open()
+	resp, err := transport.RoundTrip(keyedPost(t, in, "http://api/x", nil))
+	require.NoError(t, err)
+	require.Equal(t, http.NoBody, resp.Body)
+	require.Equal(t, idem.Answered, in.Outcome())
+}
