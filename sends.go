@@ -144,8 +144,12 @@ func refusedLocally(err error) bool {
 }
 
 // refusedUnwritten reports whether net/http refused a request when it had a
-// connection. It is asked only where nothing of the request has left.
+// connection, or the dialer its address. It is asked only where nothing of the
+// request has left.
 func refusedUnwritten(err error) bool {
+	if addr, ok := errors.AsType[*net.AddrError](err); ok {
+		return addr.Err != "no suitable address found" // of a name; what else there is is about how it is written
+	}
 	return saysAny(err, "http: invalid Host header", "net/http: can't write control character", "invalid Trailer key",
 		"idna: ", "http2: idna: ", "http2: invalid ", "http2: request header list larger")
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -407,4 +408,41 @@ func TestTransport_Concurrent(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, 100, r.done())
 	})
+}
+
+// An address that no dialer takes stays so: it is not asked for again. A name that
+// has no address for the network at hand may get one.
+func TestTransport_RefusedAddress(t *testing.T) {
+	dialer := func(reason string) func(context.Context, string, string) (net.Conn, error) {
+		return func(_ context.Context, network, addr string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: reason, Addr: addr}}
+		}
+	}
+	for name, c := range map[string]struct {
+		host     string
+		dial     func(context.Context, string, string) (net.Conn, error)
+		attempts int
+	}{
+		"port too large":  {"127.0.0.1:70000", (&net.Dialer{}).DialContext, 1},
+		"bracket":         {"[[::1]:80", (&net.Dialer{}).DialContext, 1},
+		"no such address": {"api", dialer("no suitable address found"), 3},
+	} {
+		for _, keyed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, keyed %v", name, keyed), func(t *testing.T) {
+				bubble(t, func(t *testing.T, r *rig) {
+					r.base.DialContext = c.dial
+					var in *idem.Intent
+					if keyed {
+						in = idem.Open()
+					}
+					req := keyedPost(t, in, "http://api/x", strings.NewReader("hello"))
+					req.URL.Host = c.host
+					_, err := r.transport.RoundTrip(req) //nolint:bodyclose // there is none
+					e := theError(t, err)
+					require.Equal(t, c.attempts, e.Attempts, err)
+					require.Equal(t, idem.NotExecuted, e.Outcome)
+				}, created)
+			})
+		}
+	}
 }
