@@ -25,7 +25,7 @@ func plain(err error) string {
 // unquoted cuts off what net/http quotes of an answer that it cannot read, or of a
 // request that it cannot write.
 func unquoted(line string) string {
-	for _, about := range []string{"malformed ", "bad Content-Length", "unsupported transfer encoding", "request header: ", "request :path "} {
+	for _, about := range []string{"malformed ", "bad Content-Length", "unsupported transfer encoding", "request header: ", "request :path ", "invalid proxy address"} {
 		if i := strings.Index(line, about); i >= 0 {
 			said, _, _ := strings.Cut(line[i:], ` "`)
 			said, _, _ = strings.Cut(said, "line: ") // of a header, without quotes

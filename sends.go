@@ -140,7 +140,7 @@ func saysUnsent(err error, resendable bool) bool {
 // a connection. It has no types for that.
 func refusedLocally(err error) bool {
 	return saysAny(err, "unsupported protocol scheme", "net/http: invalid ", "net/http: nil Context",
-		"http: no Host", "http: nil Request.", "http: Request.")
+		"http: no Host", "http: nil Request.", "http: Request.", "invalid proxy address ")
 }
 
 // refusedUnwritten reports whether net/http refused a request when it had a

@@ -446,3 +446,29 @@ func TestTransport_RefusedAddress(t *testing.T) {
 		}
 	}
 }
+
+// What net/http says of a proxy's address that is none quotes all of it, password
+// and all; and it says so before anything is sent.
+func TestTransport_RefusedProxy(t *testing.T) {
+	address := "http://user:SECRET@proxy:" + strings.Repeat("x", 2)
+	_, fault := url.Parse(address)
+	require.Error(t, fault)
+	for _, keyed := range []bool{true, false} {
+		bubble(t, func(t *testing.T, r *rig) {
+			r.base.Proxy = func(*http.Request) (*url.URL, error) {
+				return nil, fmt.Errorf("invalid proxy address %q: %v", address, fault) //nolint:errorlint // as golang.org/x/net/http/httpproxy does
+			}
+			var in *idem.Intent
+			if keyed {
+				in = idem.Open()
+			}
+			_, _, err := r.post(t.Context(), in, "hello")
+			e := theError(t, err)
+			require.Equal(t, 1, e.Attempts)
+			require.Zero(t, e.Sends)
+			require.Equal(t, idem.NotExecuted, e.Outcome)
+			require.ErrorContains(t, e, "invalid proxy address")
+			require.NotContains(t, err.Error(), "SECRET")
+		}, created)
+	}
+}
