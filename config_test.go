@@ -73,4 +73,24 @@ func TestNewClient_Header(t *testing.T) {
 			require.NotContains(t, got, "X-Late")
 		}, created)
 	})
+	t.Run("the host, which net/http does not read from there", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			c := r.api(t, func(cfg *idem.Config) { cfg.Header = http.Header{"Host": {"virtual"}} })
+			in := idem.Open()
+			_, err := c.Call(t.Context(), in, "POST", "/x", 1, nil)
+			require.NoError(t, err)
+			require.Equal(t, 2, r.count())
+		}, status(503), func(s *server, w http.ResponseWriter, q *http.Request, h hit) {
+			assert.Equal(s.t, "virtual", q.Host)
+			created(s, w, q, h)
+		})
+	})
+	t.Run("two spellings of one name", func(t *testing.T) {
+		bubble(t, func(t *testing.T, r *rig) {
+			c := r.api(t, func(cfg *idem.Config) { cfg.Header = http.Header{"X-A": {"1"}, "x-a": {"2"}} })
+			_, err := c.Call(t.Context(), idem.Open(), "POST", "/x", 1, nil)
+			require.NoError(t, err)
+			require.ElementsMatch(t, []string{"1", "2"}, r.all()[0].header["X-A"])
+		}, created)
+	})
 }

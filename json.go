@@ -124,7 +124,12 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 		return nil, errors.New("idem: the method or the URL is not valid")
 	}
 	for name, values := range c.header {
-		req.Header[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
+		name = http.CanonicalHeaderKey(name)
+		req.Header[name] = append(req.Header[name], values...) // it may be there in two spellings
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host // net/http reads it nowhere else
+		req.Header.Del("Host")
 	}
 	if req.Header.Get("Accept") == "" {
 		req.Header.Set("Accept", "application/json, application/problem+json")
