@@ -1,7 +1,11 @@
 package idem
 
 import (
+	"context"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"testing"
 	"time"
@@ -56,5 +60,48 @@ func TestOriginOf(t *testing.T) {
 		u, err := url.Parse(raw)
 		require.NoError(t, err)
 		assert.Equal(t, want, originOf(&http.Request{URL: u}), raw)
+	}
+}
+
+// A machine that sleeps in the middle of an attempt wakes with its timers late and
+// its connection dead: what net/http would send again then is out of the window.
+func TestSends_NotAfterTheMachineSlept(t *testing.T) {
+	for name, where := range map[string]string{"before the connection is looked for": "GetConn", "while it is dialled": "GotConn"} {
+		t.Run(name, func(t *testing.T) {
+			in := Open()
+			sleep := func() {
+				in.book.mu.Lock()
+				defer in.book.mu.Unlock()
+				in.book.firstSent = in.book.firstSent.Add(-25 * time.Hour)
+			}
+			here, there := net.Pipe()
+			defer there.Close()
+			transport := &Transport{Base: roundTripper(func(q *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(q.Context())
+				trace.GetConn("api:80")
+				trace.GotConn(httptrace.GotConnInfo{})
+				trace.WroteHeaders()
+				require.NoError(t, q.Context().Err())
+				if where == "GetConn" {
+					sleep()
+				}
+				trace.GetConn("api:80")
+				if where == "GotConn" {
+					require.NoError(t, q.Context().Err())
+					sleep()
+				}
+				trace.GotConn(httptrace.GotConnInfo{Conn: here})
+				require.ErrorIs(t, context.Cause(q.Context()), ErrExpired)
+				_, err := here.Write([]byte("POST"))
+				require.ErrorIs(t, err, io.ErrClosedPipe)
+				return nil, q.Context().Err()
+			})}
+			req, err := http.NewRequestWithContext(WithIntent(t.Context(), in), "POST", "http://api/x", nil)
+			require.NoError(t, err)
+			_, err = transport.RoundTrip(req) //nolint:bodyclose // there is none
+			require.ErrorIs(t, err, ErrExpired)
+			require.Len(t, in.Attempts(), 1)
+			require.Equal(t, OutcomeUnknown, in.Outcome())
+		})
 	}
 }

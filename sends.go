@@ -8,6 +8,7 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxSends bounds how often one attempt may go out. net/http sends a request
@@ -49,6 +50,20 @@ func (s *sends) getConn(string) {
 	if s.got >= maxSends {
 		s.attempt.cancel(errTooManySends)
 	}
+	if s.got > 0 { // it will be sent again
+		s.endWithWindow()
+	}
+}
+
+// endWithWindow ends the attempt if the key's window is over. Its timer may be
+// late: it stands still while the machine sleeps, which the window does not.
+func (s *sends) endWithWindow() (over bool) {
+	now := time.Now()
+	end := s.attempt.call.windowEnd(now)
+	if over = !end.IsZero() && !now.Before(end); over {
+		s.attempt.cancel(ErrExpired)
+	}
+	return over
 }
 
 func (s *sends) gotConn(info httptrace.GotConnInfo) {
@@ -61,11 +76,13 @@ func (s *sends) gotConn(info httptrace.GotConnInfo) {
 		s.owed++
 		s.attempt.call.book.late()
 	}
+	over := s.endWithWindow()
 	if s.got > maxSends {
 		s.attempt.cancel(errTooManySends)
-		if !isShared(info.Conn) {
-			_ = info.Conn.Close() // cancelling may come too late for what is handed out already
-		}
+		over = true
+	}
+	if over && info.Conn != nil && !isShared(info.Conn) {
+		_ = info.Conn.Close() // cancelling may come too late for what is handed out already
 	}
 }
 
