@@ -171,6 +171,12 @@ func (s *source) asFile(inner io.Reader, length int64) bool {
 	if _, err = file.Seek(from, io.SeekStart); err != nil {
 		return false
 	}
+	if end == from {
+		var one [1]byte
+		if n, _ := file.ReadAt(one[:], from); n > 0 {
+			return false // a file that does not know its length: of a device, of /proc, of some networks
+		}
+	}
 	s.kind, s.size = inSections, end-from
 	if length > 0 && length < s.size {
 		s.size = length

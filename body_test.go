@@ -548,3 +548,47 @@ func TestBody_LostAbove(t *testing.T) {
 		})
 	}
 }
+
+// sizeless is a file that does not know its length, as those of devices and of
+// /proc: it is 0, whatever there is to read.
+type sizeless struct{ *bytes.Reader }
+
+func (f sizeless) Seek(offset int64, whence int) (int64, error) {
+	if whence == io.SeekEnd {
+		return 0, nil
+	}
+	return f.Reader.Seek(offset, whence)
+}
+
+func (sizeless) Close() error { return nil }
+
+// A file that says it is empty, and is not, is sent whole.
+func TestBody_FileWithoutASize(t *testing.T) {
+	for name, length := range map[string]int64{"length not known": 0, "length known": 5} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				req := keyedPost(t, idem.Open(), "http://api/x", sizeless{bytes.NewReader([]byte("hello"))})
+				req.ContentLength = length
+				_, _, err := r.send(req)
+				require.NoError(t, err)
+				require.Equal(t, 2, r.count())
+				require.Equal(t, "hello", r.all()[1].body)
+				r.oneKey()
+			}, status(503), created)
+		})
+	}
+	t.Run("of the system", func(t *testing.T) {
+		const path = "/proc/self/cmdline"
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Skip("there is none here")
+		}
+		bubble(t, func(t *testing.T, r *rig) {
+			file, err := os.Open(path)
+			require.NoError(t, err)
+			_, _, err = r.send(keyedPost(t, idem.Open(), "http://api/x", file))
+			require.NoError(t, err)
+			require.Equal(t, string(want), r.all()[0].body)
+		}, created)
+	})
+}
