@@ -96,3 +96,45 @@ func TestCase_CLS_1_handshakeCut(t *testing.T) {
 		require.EqualValues(t, 3, dials.Load())
 	}
 }
+
+// A server that does not take the client's certificate will not take it the next
+// time: each call ends with the first alert that says so. TLS 1.3 tells it only
+// when the request may have left.
+func TestTransport_OwnCertificateRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		version uint16
+		auth    tls.ClientAuthType
+		present bool
+	}{
+		"TLS 1.2, of no known authority": {tls.VersionTLS12, tls.RequireAndVerifyClientCert, true},
+		"TLS 1.3, of no known authority": {tls.VersionTLS13, tls.RequireAndVerifyClientCert, true},
+		"TLS 1.3, none":                  {tls.VersionTLS13, tls.RequireAnyClientCert, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var hits atomic.Int32
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
+			s.Config.ErrorLog = log.New(io.Discard, "", 0)
+			s.TLS = &tls.Config{ClientAuth: c.auth, MaxVersion: c.version, ClientCAs: x509.NewCertPool()}
+			s.StartTLS()
+			t.Cleanup(s.Close)
+			tr, base := socketTransport(t)
+			base.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+			if c.present { // whatever authorities the server would like
+				base.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+					return &s.TLS.Certificates[0], nil
+				}
+			}
+			in := idem.Open()
+			_, err := tr.RoundTrip(keyedPost(t, in, s.URL, strings.NewReader("{}"))) //nolint:bodyclose // there is none
+			e := theError(t, err)
+			require.Zero(t, hits.Load())
+			for _, a := range in.Attempts()[:e.Attempts-1] {
+				require.NotContains(t, a.Err.Error(), "certificate", "attempt %d met the alert", a.Number)
+			}
+			if c.version == tls.VersionTLS12 {
+				require.Equal(t, 1, e.Attempts)
+				require.Equal(t, idem.NotExecuted, e.Outcome)
+			}
+		})
+	}
+}

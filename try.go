@@ -145,7 +145,15 @@ func isPermanent(err error) bool {
 		invalid      x509.CertificateInvalidError
 	)
 	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &hostname) ||
-		errors.As(err, &invalid) || refusedLocally(err)
+		errors.As(err, &invalid) || ownCertificateRefused(err) || refusedLocally(err)
+}
+
+// ownCertificateRefused reports whether the server does not take the certificate of
+// the client. It is told by an alert, for which crypto/tls has no type.
+func ownCertificateRefused(err error) bool {
+	const alert = "remote error: tls: "
+	return saysAny(err, alert+"certificate required", alert+"bad certificate", alert+"unsupported certificate",
+		alert+"revoked certificate", alert+"expired certificate", alert+"unknown certificate")
 }
 
 // touched reports whether Base has read anything of body, which it was given.
