@@ -54,6 +54,9 @@ func (in *Intent) bind(r *http.Request, body *source, hop, kept bool) error {
 		if err != nil {
 			return err
 		}
+		if in.sha != "" && body.once { // not "open a new one": it may be the same request
+			return because(ErrNotRepeatable, "%s, and so cannot be compared with the one that the Intent is bound to", body.whyOnce)
+		}
 		if in.sha != "" && sha != in.sha {
 			return ErrIntentReused
 		}

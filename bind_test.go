@@ -160,3 +160,22 @@ func TestIntentBind(t *testing.T) {
 type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
+
+// A long stream cannot be compared with the request of a State. It is not said to
+// be another, for which the caller would open a new Intent.
+func TestIntentBind_ResumedWithAStream(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.transport.MaxBody = 4
+		opened := idem.Open()
+		require.NoError(t, opened.Bind(keyedPost(t, nil, "http://api/x", strings.NewReader("hello"))))
+		in, err := idem.Resume(opened.State(), nil)
+		require.NoError(t, err)
+		_, _, err = r.send(keyedPost(t, in, "http://api/x", newOpaque("hello")))
+		require.ErrorIs(t, err, idem.ErrNotRepeatable)
+		require.NotErrorIs(t, err, idem.ErrIntentReused)
+		require.Equal(t, idem.OutcomeUnknown, in.Outcome())
+		require.Zero(t, r.count())
+		_, _, err = r.send(keyedPost(t, in, "http://api/x", strings.NewReader("hello")))
+		require.NoError(t, err)
+	}, created)
+}
