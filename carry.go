@@ -37,7 +37,7 @@ func (c *call) findKey(inHeader []string) error {
 	}
 	previous := previousCall(req)
 	if !k.Keys(methodOf(req)) {
-		if has && k.Keys(strings.ToUpper(req.Method)) {
+		if meant := has || strings.Join(inHeader, "") != ""; meant && k.Keys(strings.ToUpper(req.Method)) {
 			return errors.New("idem: the method is not in upper case, so that it would carry no key")
 		}
 		if has && !isSafe(methodOf(req)) {

@@ -472,3 +472,24 @@ func TestTransport_RefusedProxy(t *testing.T) {
 		}, created)
 	}
 }
+
+// A key that the caller has put on a request is not taken off in silence: a method
+// in lower case is a typing error, as it is under an Intent.
+func TestTransport_KeyHeaderOnMethodInLowerCase(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		req, err := http.NewRequestWithContext(t.Context(), "post", "http://api/x", strings.NewReader("hello"))
+		require.NoError(t, err)
+		req.Header.Set("Idempotency-Key", "k1")
+		_, _, err = r.send(req)
+		require.ErrorContains(t, err, "not in upper case")
+		require.Zero(t, r.count())
+
+		for _, none := range [][]string{nil, {}, {""}} {
+			req.Header["Idempotency-Key"] = none
+			req.Body = io.NopCloser(strings.NewReader("hello"))
+			_, _, err = r.send(req)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 3, r.count())
+	}, created)
+}

@@ -11,7 +11,7 @@ func keys() []mutant {
 		{"carry.go", "case !previous.reads():", "default:", "a read that is redirected is about itself"},
 		{"carry.go", "case !previous.reads():", "case false:", "a read that a write is redirected to is not its answer"},
 		{"carry.go", "c.about = previous.about // a GET", "_ = previous // a GET", "a GET after a redirect is not the write's answer"},
-		{"carry.go", "if has && k.Keys(strings.ToUpper(req.Method)) {", "if false {", "a method in lower case is refused"},
+		{"carry.go", "meant && k.Keys(strings.ToUpper(req.Method)) {", "meant && false {", "a method in lower case is refused"},
 		{"carry.go", "strings.EqualFold(name, c.settings.keyHeader) {", "name == c.settings.keyHeader {", "a key header of any case is found"},
 		{"carry.go", "case v == \"\", underIntent && isNilUUID(v), v == found:", "case underIntent && isNilUUID(v), v == found:", "an empty key header is none"},
 		{"carry.go", "case v == \"\", underIntent && isNilUUID(v), v == found:", "case v == \"\", v == found:", "the nil UUID under an Intent is none"},
