@@ -213,7 +213,9 @@ func (s *source) buffer(r *http.Request) error {
 		return nil
 	}
 	// A body that does not come must not outlast the caller's patience.
-	defer context.AfterFunc(r.Context(), func() { _ = s.closeOriginal() })()
+	ctx, stop := withCancel(r.Context(), r)
+	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = s.closeOriginal() })()
 	var data []byte
 	var err error
 	if length >= 0 {
@@ -227,7 +229,7 @@ func (s *source) buffer(r *http.Request) error {
 	} else {
 		data, err = io.ReadAll(io.LimitReader(r.Body, most+1))
 	}
-	if ctx := r.Context(); ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return causeOf(ctx)
 	}
 	if err != nil {

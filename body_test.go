@@ -437,6 +437,25 @@ func TestBody_SlowWhileBuffered(t *testing.T) {
 	}, created)
 }
 
+// Nor does it outlast the old Request.Cancel.
+func TestBody_CancelledWhileBuffered(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pr, pw := io.Pipe()
+		defer pw.Close()
+		cancel := make(chan struct{})
+		in := idem.Open()
+		req := keyedPost(t, in, "http://api/x", pr)
+		req.Cancel = cancel //nolint:staticcheck // some still use it
+		time.AfterFunc(time.Second, func() { close(cancel) })
+		start := time.Now()
+		_, err := r.transport.RoundTrip(req) //nolint:bodyclose // there is none
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, time.Second, time.Since(start))
+		require.Equal(t, idem.NotExecuted, in.Outcome())
+		require.Zero(t, r.count())
+	}, created)
+}
+
 // Expect: 100-continue: the body is sent only when the server asks for it.
 func TestBody_ExpectContinue(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {

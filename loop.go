@@ -92,16 +92,19 @@ func (r *repetition) goOn(context.Context, *http.Response, error) (bool, error) 
 
 // untilDone returns the context of the loop's waits: the caller's, which also
 // ends with the old Request.Cancel.
-func (c *call) untilDone() (context.Context, func()) {
-	if c.original.Cancel == nil { //nolint:staticcheck // http.Client.Timeout still sets it
-		return c.layered, func() {}
+func (c *call) untilDone() (context.Context, func()) { return withCancel(c.layered, c.original) }
+
+// withCancel returns ctx so that it also ends with the old Request.Cancel of r.
+func withCancel(ctx context.Context, r *http.Request) (context.Context, func()) {
+	if r.Cancel == nil { //nolint:staticcheck // http.Client.Timeout still sets it
+		return ctx, func() {}
 	}
-	ctx, cancel := context.WithCancel(c.layered)
+	ctx, cancel := context.WithCancel(ctx)
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
 		select {
-		case <-c.original.Cancel: //nolint:staticcheck // as above
+		case <-r.Cancel: //nolint:staticcheck // as above
 			cancel()
 		case <-ctx.Done():
 		}

@@ -22,7 +22,7 @@ func bodies() []mutant {
 		{request, "return errTooLong\n", "return nil\n", "a body that is longer than it says is refused"},
 		{request, "io.NewSectionReader(file, from, s.size)", "io.NewSectionReader(file, 0, from+s.size)", "a file is sent from where it stood"},
 		{request, "if length > 0 && length < s.size {", "if false {", "ContentLength cuts a file"},
-		{request, "defer context.AfterFunc(r.Context(), func() { _ = s.closeOriginal() })()", "", "a body that does not come does not outlast the caller"},
+		{request, "defer context.AfterFunc(ctx, func() { _ = s.closeOriginal() })()", "", "a body that does not come does not outlast the caller"},
 		{request, "case r.GetBody != nil && (!snapshot || r.ContentLength > most):", "case false:", "GetBody is used"},
 		{request, "(!snapshot || r.ContentLength > most)", "true", "a GetBody that gives the same reader again gives it once"},
 		{request, "case r.GetBody != nil:", "case false:", "a long body of unknown length is sent again by GetBody"},
