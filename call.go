@@ -166,8 +166,9 @@ func (c *call) run() (*http.Response, error) {
 // succeeded reports whether the call's answer says that the work is done.
 func (c *call) succeeded() bool { return succeeded(c.ended.status, c.ended.means) }
 
-// refuse ends a call before it has begun. Nothing was sent by it; what became of
-// the Intent's bound request is told only where that is the request at hand.
+// refuse ends a call before it has begun. Nothing was sent by it. What became of
+// earlier sends of the Intent is told where the request may be the one that they
+// were: an error that says "not executed" invites a new Intent.
 func (c *call) refuse(reason error) error {
 	defer c.release()
 	if c.about == nil { // it was refused before its key was looked for
@@ -180,7 +181,7 @@ func (c *call) refuse(reason error) error {
 	e := c.failure()
 	switch {
 	case errors.Is(reason, ErrCrossOrigin), c.done() != nil && errors.Is(reason, cmp.Or(c.Err(), context.Canceled)):
-	default:
+	case errors.Is(reason, ErrIntentReused), c.about.untouched():
 		e.Outcome, e.Status = NotExecuted, 0
 	}
 	return e

@@ -42,14 +42,14 @@ func (c *Client) Call(ctx context.Context, in *Intent, method, path string, body
 		err = errors.New("idem: out is not a pointer, or nil inside, so that the answer would be lost")
 	}
 	if err != nil {
-		return refusal(err)
+		return refusal(in, err)
 	}
 	resp, err := c.Do(in, req)
 	if err != nil {
 		if e, ok := errors.AsType[*Error](err); ok {
 			return e.Result, e
 		}
-		return refusal(err)
+		return refusal(in, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	res := ResultOf(resp)
@@ -72,9 +72,13 @@ func (c *Client) Call(ctx context.Context, in *Intent, method, path string, body
 	return res, e
 }
 
-// refusal is the error of a request that could not be built.
-func refusal(err error) (Result, error) {
+// refusal is the error of a request of in that could not be built. It may be the
+// one that the Intent is bound to, for all that is known.
+func refusal(in *Intent, err error) (Result, error) {
 	res := Result{Outcome: NotExecuted}
+	if in.usable() == nil && !in.book.untouched() {
+		res.Outcome, res.Status = in.book.state(0)
+	}
 	return res, &Error{Result: res, Reason: err}
 }
 
@@ -94,7 +98,7 @@ func (c *Client) Do(in *Intent, r *http.Request) (*http.Response, error) {
 		if r != nil && r.Body != nil {
 			_ = r.Body.Close()
 		}
-		_, err = refusal(err)
+		_, err = refusal(in, err)
 		return nil, err
 	}
 	rec := &recorder{Context: r.Context(), in: in, intended: in != nil || !isSafe(methodOf(r))}

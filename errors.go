@@ -79,10 +79,10 @@ var (
 // whatever the last attempt met.
 //
 // Outcome speaks of the request of this call, Intent.Outcome of the request the
-// Intent is bound to. A call that is refused before the network is NotExecuted
-// here, whatever earlier calls have done: with ErrIntentReused the Intent may be
-// Answered or unknown. Only ErrExpired, ErrCrossOrigin and a context that was done
-// before the call tell the Intent's outcome.
+// Intent is bound to. They differ with ErrIntentReused, where this call's is
+// another request: NotExecuted here, while the Intent may be Answered or unknown.
+// A call that is refused before the network for another reason tells the Intent's
+// outcome, or NotExecuted if nothing was sent that this process knows of.
 type Error struct {
 	Result
 	// Reason is why no further attempt was made; nil: the answer was final.

@@ -220,6 +220,13 @@ func (l *ledger) lastSend() time.Time {
 	return l.lastSent
 }
 
+// untouched reports whether nothing was sent that this process knows of.
+func (l *ledger) untouched() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.sent && !l.settled && l.open == 0
+}
+
 // state returns the outcome as outcome does, and the status that it rests on.
 func (l *ledger) state(own int) (Outcome, int) {
 	l.mu.Lock()

@@ -32,7 +32,7 @@ func keys() []mutant {
 		{"carry.go", "port = \"443\"", "port = \"\"", "a default port is none"},
 		{"window.go", "c.in.sentSince(c.book.firstSend()).UTC()", "time.Now().UTC()", "the time of the first send is the same on each attempt"},
 		{"call.go", "if c.ended.means == contract.InProgress && e.Last == nil {", "if false {", "in progress is told as such"},
-		{"call.go", "default:\n\t\te.Outcome, e.Status = NotExecuted, 0", "default:", "a local refusal is NotExecuted"},
+		{"call.go", "e.Outcome, e.Status = NotExecuted, 0", "e.Status = 0", "a local refusal of what was never sent is NotExecuted"},
 		{"contract/key.go", "key[i] < 0x21 || key[i] > 0x7e", "key[i] < 0x20 || key[i] > 0x7e", "a blank is no part of a key"},
 		{"contract/key.go", "key[i] < 0x21 || key[i] > 0x7e", "key[i] < 0x21 || key[i] > 0x7f", "DEL is no part of a key"},
 		{"contract/key.go", "n < lo || n > hi", "n < lo", "a key has a greatest length"},

@@ -49,6 +49,10 @@ func outcomes() []mutant {
 		{"sends.go", "s.traced, s.pending = true, false\n\ts.written++", "s.traced, s.pending = true, false; s.written = 1", "re-sends are counted"},
 		{"try.go", "e.replay = Replayed // the work", "_ = 0 // the work", "done before is a replay"},
 		{"try.go", "resendable := c.keyed() &&", "resendable := false &&", "without a body nothing shows that it was sent before"},
+		{"call.go", "c.about.untouched():", "true:", "a refused call tells of earlier sends"},
+		{"call.go", "case errors.Is(reason, ErrIntentReused), c.about", "case c.about", "another request was not executed"},
+		{"client.go", "!in.book.untouched()", "false", "a Client's refusal tells of earlier sends"},
+		{"outcome.go", "return !l.sent && !l.settled && l.open == 0", "return !l.sent && l.open == 0", "a State that was settled is told"},
 		{"try.go", "resent == 0 && !a.touched(body) && saysUnsent(err, resendable))", "resent == 0 && saysUnsent(err, resendable))", "a body that was read may have been sent"},
 		{"try.go", "err != nil && !cut && resent == 0 &&", "err != nil && resent == 0 &&", "what was cancelled is not proved unsent"},
 	}
