@@ -26,7 +26,7 @@ type Client struct {
 // Call sends body as JSON and reads the answer's JSON into out, in as many
 // attempts as it takes and the Transport allows. path begins with a slash, may
 // have a query, and is put behind BaseURL. A nil body sends none; a nil out reads
-// none.
+// none. What is encoded already goes in and out as a json.RawMessage.
 //
 // in is the Intent that the request belongs to; it may be nil only for GET, HEAD,
 // OPTIONS and TRACE (else ErrNoIntent).
@@ -38,8 +38,8 @@ type Client struct {
 // Replayed, and out is read from what it holds.
 func (c *Client) Call(ctx context.Context, in *Intent, method, path string, body, out any) (Result, error) {
 	req, err := c.request(ctx, method, path, body)
-	if err == nil && out != nil && !isPointer(out) {
-		err = errors.New("idem: out is not a pointer, or nil inside, so that the answer would be lost")
+	if err == nil && out != nil && !isTarget(out) {
+		err = errors.New("idem: out is not a pointer to a value, or nil inside, so that the answer would be lost")
 	}
 	if err != nil {
 		return refusal(in, err)

@@ -58,10 +58,31 @@ func (p *patientReader) read(b []byte) (int, error) {
 	return n, err
 }
 
-// isPointer reports whether decode can write to out.
-func isPointer(out any) bool {
+// encode refuses what is JSON already, or is no value: encoding/json would make a
+// text in base64 of bytes, and nothing of a reader.
+func encode(body any) ([]byte, error) {
+	if _, ok := body.(json.Marshaler); !ok {
+		switch body.(type) {
+		case []byte:
+			return nil, errors.New("idem: the body is bytes; if they are JSON, say so with json.RawMessage")
+		case io.Reader:
+			return nil, errors.New("idem: the body is a reader, and Call encodes values; make a request of it for Do")
+		}
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("idem: the body does not encode: %w", err)
+	}
+	return data, nil
+}
+
+// isTarget reports whether decode can write to out. Of a buffer it would fill no
+// field.
+func isTarget(out any) bool {
+	_, decodes := out.(json.Unmarshaler)
+	_, writes := out.(io.Writer)
 	v := reflect.ValueOf(out)
-	return v.Kind() == reflect.Pointer && !v.IsNil()
+	return v.Kind() == reflect.Pointer && !v.IsNil() && (decodes || !writes)
 }
 
 // decode reads JSON into out. An answer without a body leaves out as it is.
@@ -113,9 +134,9 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 	u.RawQuery = ref.RawQuery
 	var reader io.Reader // stays nil without a body, which is not the same as an empty one
 	if body != nil {
-		data, err := json.Marshal(body)
+		data, err := encode(body)
 		if err != nil {
-			return nil, fmt.Errorf("idem: the body does not encode: %w", err)
+			return nil, err
 		}
 		reader = bytes.NewReader(data)
 	}

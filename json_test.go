@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -171,7 +172,7 @@ func TestCall_WrongJSON(t *testing.T) {
 // An out that cannot take the answer is found before there is one.
 func TestCall_OutIsNoPointer(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		for _, out := range []any{struct{ ID string }{}, map[string]any{}, (*string)(nil), make(chan int)} {
+		for _, out := range []any{struct{ ID string }{}, map[string]any{}, (*string)(nil), make(chan int), new(bytes.Buffer), new(strings.Builder)} {
 			in := idem.Open()
 			res, err := r.api(t).Call(t.Context(), in, "POST", "/x", 1, out)
 			require.ErrorContains(t, err, "out is not a pointer")
@@ -179,6 +180,26 @@ func TestCall_OutIsNoPointer(t *testing.T) {
 			require.Equal(t, idem.NotExecuted, in.Outcome())
 		}
 		require.Zero(t, r.count())
+	}, created)
+}
+
+// A body that encoding/json would make something else of is refused; one that says
+// how it is encoded is not.
+func TestCall_BodyIsNoValue(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		for _, body := range []any{[]byte(`{"a":1}`), strings.NewReader(`{"a":1}`), new(bytes.Buffer), http.NoBody} {
+			in := idem.Open()
+			res, err := r.api(t).Call(t.Context(), in, "POST", "/x", body, nil)
+			require.ErrorContains(t, err, "the body is ")
+			require.Equal(t, idem.NotExecuted, res.Outcome)
+		}
+		require.Zero(t, r.count())
+		var out json.RawMessage
+		for _, body := range []any{json.RawMessage(`{"a":1}`), "text", []string{"a"}, time.Unix(0, 0)} {
+			_, err := r.api(t).Call(t.Context(), idem.Open(), "POST", "/x", body, &out)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 4, r.count())
 	}, created)
 }
 

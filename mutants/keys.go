@@ -8,6 +8,8 @@ func keys() []mutant {
 		{"carry.go", "from != to {\n", "false && from != to {\n", "a keyed write is not redirected to another origin"},
 		{"carry.go", "case previous != nil && previous.keyed() && (!has || in == previous.in):", "case false:", "a redirect is no new call of the Intent"},
 		{"carry.go", "c.attempts, c.sent = previous.attempts, previous.sent\n", "\n", "attempts count over redirects"},
+		{"json.go", "case []byte:", "case [1]byte:", "bytes are no value to encode"},
+		{"json.go", "(decodes || !writes)", "(decodes || !decodes || writes)", "a buffer takes no answer"},
 		{"carry.go", "case !previous.reads():", "default:", "a read that is redirected is about itself"},
 		{"carry.go", "case !previous.reads():", "case false:", "a read that a write is redirected to is not its answer"},
 		{"carry.go", "c.about = previous.about // a GET", "_ = previous // a GET", "a GET after a redirect is not the write's answer"},
