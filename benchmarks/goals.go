@@ -173,7 +173,7 @@ func (r *results) flatGoals() []goal {
 	atLast, _ := last.Ratio(peers.Idem, peers.Bare, measure.CPU)
 	grown := last.Median(peers.Idem, measure.Allocs) - first.Median(peers.Idem, measure.Allocs)
 	half := len(r.intents) / 2
-	early, late := medianRatio(r.intents[:half]), medianRatio(r.intents[half:])
+	early, late := ratioOfMedians(r.intents[:half]), ratioOfMedians(r.intents[half:])
 	more := r.intents[len(r.intents)-1].Allocs - r.intents[0].Allocs
 	rate := measure.Median(r.mocks(perSecond))
 	return []goal{
@@ -183,10 +183,13 @@ func (r *results) flatGoals() []goal {
 	}
 }
 
-func medianRatio(list []stretch) float64 {
-	xs := make([]float64, len(list))
+// ratioOfMedians is what a call costs in these stretches, as a multiple of a bare
+// one. They are few, and each has one measurement of either: the medians of both
+// hide a disturbance that the median of the ratios would show.
+func ratioOfMedians(list []stretch) float64 {
+	ours, bare := make([]float64, len(list)), make([]float64, len(list))
 	for i, s := range list {
-		xs[i] = s.ratio()
+		ours[i], bare[i] = s.CPU, s.bare.CPU
 	}
-	return measure.Median(xs)
+	return measure.Median(ours) / measure.Median(bare)
 }
