@@ -22,6 +22,7 @@ type Attempt struct {
 	Outcome  Outcome       // of the Intent, as known after it
 	Retry    bool          // whether another attempt follows
 	Wait     time.Duration // before the next; without Retry: the wait that was too long, if that is the Reason
+	Asked    time.Duration // what the server asked to wait (RFC 9110, 10.2.3), whether or not another follows; 0: nothing
 	Reason   error         // why no other follows; nil with Retry and for an answer that is final
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/idem-go/idem"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -80,4 +81,31 @@ func TestTransport_OnAttempt(t *testing.T) {
 			require.Equal(t, idem.OutcomeUnknown, hook.all()[0].Outcome)
 		}, lost)
 	})
+}
+
+// What the server asks for is told also where no other attempt follows, for one who
+// asks again later.
+func TestAttempt_Asked(t *testing.T) {
+	for name, c := range map[string]struct {
+		step step
+		want time.Duration
+	}{
+		"after the last attempt": {status(503, "Retry-After", "7.5"), 8 * time.Second},
+		"the longest":            {status(429, "Retry-After", "30,120"), 2 * time.Minute},
+		"of a final answer":      {status(402, "Retry-After-Ms", "250"), 250 * time.Millisecond},
+		"nothing":                {status(503), 0},
+		"of a success":           {status(202, "Retry-After", "7"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				r.transport.MaxAttempts = 1
+				in := idem.Open()
+				_, _, err := r.send(postUnder(t, t.Context(), in, "http://api/charges", nil))
+				require.NoError(t, err)
+				require.Len(t, in.Attempts(), 1)
+				assert.Equal(t, c.want, in.Attempts()[0].Asked)
+				assert.Zero(t, in.Attempts()[0].Wait)
+			}, c.step)
+		})
+	}
 }

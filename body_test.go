@@ -600,7 +600,7 @@ func TestBody_FileWithoutASize(t *testing.T) {
 		const path = "/proc/self/cmdline"
 		want, err := os.ReadFile(path)
 		if err != nil {
-			t.Skip("there is none here")
+			t.Skip("this system has no /proc")
 		}
 		bubble(t, func(t *testing.T, r *rig) {
 			file, err := os.Open(path)

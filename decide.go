@@ -94,6 +94,15 @@ type ended struct {
 	header http.Header // of the answer
 }
 
+// asked is how long the server asks to wait; zero: it does not.
+func (e *ended) asked(now time.Time) time.Duration {
+	if e.status < 400 {
+		return 0 // nearly every attempt
+	}
+	d, _ := retryAfter(e.header, now)
+	return d
+}
+
 type how uint8
 
 const (

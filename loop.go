@@ -187,7 +187,7 @@ func (c *call) once(req *http.Request) {
 	c.tell(&Attempt{
 		Number: c.attempts, Call: c.index, Method: methodOf(req), Host: c.req.URL.Host,
 		Start: now, Duration: end.Sub(now), Sends: sent, Status: e.status, Err: e.err,
-		Replay: e.replay, Outcome: outcome, Retry: v.retry, Wait: v.wait, Reason: v.reason,
+		Replay: e.replay, Outcome: outcome, Retry: v.retry, Wait: v.wait, Asked: e.asked(end), Reason: v.reason,
 	})
 }
 

@@ -2,10 +2,8 @@ package journal
 
 import (
 	"errors"
-	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/idem-go/idem"
@@ -50,51 +48,13 @@ func (c *claim) tellLess(res idem.Result, resp *http.Response, last error) error
 }
 
 // waitAsked is how long the server, or the Transport, wants the next call to wait.
-func (c *claim) waitAsked(resp *http.Response) time.Duration {
-	var wait time.Duration
-	if all := c.intent.Attempts(); len(all) > 0 {
-		wait = all[len(all)-1].Wait
-	}
-	if resp != nil {
-		wait = max(wait, asked(resp.Header, time.Now()))
-	}
-	return wait
-}
-
-// asked is the wait that an answer asks for, in the spellings that the Transport
-// reads: it says nothing of it where it had no attempt left to wait for. What is
-// none is not positive.
-func asked(h http.Header, now time.Time) time.Duration {
-	if d := number(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
-		return d
-	}
-	value := h.Get("Retry-After")
-	if d := number(value, time.Second); d > 0 {
-		return d
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
+func (c *claim) waitAsked() time.Duration {
+	all := c.intent.Attempts()
+	if len(all) == 0 {
 		return 0
 	}
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date // the two clocks may differ
-	}
-	return at.Sub(now)
-}
-
-// number reads digits, with a fraction or without, as a number of units; zero
-// for anything else.
-func number(s string, unit time.Duration) time.Duration {
-	n, err := strconv.ParseFloat(s, 64)
-	switch {
-	case strings.Trim(s, "0123456789.") != "":
-		return 0
-	case n >= float64(math.MaxInt64/unit): // out of range is infinite
-		return math.MaxInt64
-	case err != nil:
-		return 0
-	}
-	return time.Duration(n * float64(unit))
+	last := all[len(all)-1]
+	return max(last.Wait, last.Asked)
 }
 
 func resultOf(r *http.Request, resp *http.Response, err error) idem.Result {

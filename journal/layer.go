@@ -165,7 +165,7 @@ func (c *claim) after(r *http.Request, resp *http.Response, err error, body ...[
 			state = Stuck
 		}
 		c.unsent = c.unsent && c.sends == 0
-		held, failure = c.later(r.Context(), state, unsent, c.waitAsked(resp), whyUnsettled(res, err))
+		held, failure = c.later(r.Context(), state, unsent, c.waitAsked(), whyUnsettled(res, err))
 	}
 	if failure != nil {
 		c.j.set.onError(r.Context(), c.ref, failure)
