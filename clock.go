@@ -69,7 +69,7 @@ func (a *attempt) expired(now time.Time) (drained io.Closer) {
 	case a.drained != nil:
 		a.cancel(errAttemptOver)
 		return a.drained
-	case !end.IsZero() && !now.Before(end):
+	case isOver(end, now):
 		a.cancel(ErrExpired)
 	default:
 		a.cancel(attemptTimeoutError(a.call.settings.attemptTimeout))

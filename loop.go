@@ -142,7 +142,7 @@ func (c *call) once(req *http.Request) {
 	}
 	now := time.Now()
 	windowEnd := c.windowEnd(now)
-	if !windowEnd.IsZero() && !now.Before(windowEnd) {
+	if isOver(windowEnd, now) {
 		c.stop(ErrExpired)
 		return
 	}

@@ -59,8 +59,7 @@ func (s *sends) getConn(string) {
 // late: it stands still while the machine sleeps, which the window does not.
 func (s *sends) endWithWindow() (over bool) {
 	now := time.Now()
-	end := s.attempt.call.windowEnd(now)
-	if over = !end.IsZero() && !now.Before(end); over {
+	if over = isOver(s.attempt.call.windowEnd(now), now); over {
 		s.attempt.cancel(ErrExpired)
 	}
 	return over

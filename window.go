@@ -48,6 +48,9 @@ func (c *call) windowEnd(now time.Time) time.Time {
 	return now.Add(window - margin - age)
 }
 
+// isOver reports whether a window that ends then is over; a zero end never comes.
+func isOver(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
+
 // ageOf is the time since start by the clock that says more: the monotonic clock
 // stands still while a machine sleeps, the wall clock may be set back.
 func ageOf(start, now time.Time) time.Duration {
