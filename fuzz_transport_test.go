@@ -85,6 +85,7 @@ func FuzzTransport(f *testing.F) {
 		f.Add([]byte{0x28, 1, byte(i), byte(i), 43, byte(i)})
 	}
 	f.Add([]byte("\xef7\x01")) // cancelled while it sends
+	f.Add([]byte("B0\x01j1"))  // a stream that the server has seen and does not read
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, ok := readPlan(data)
 		if !ok {
@@ -226,6 +227,9 @@ func (r *fuzzRun) settle() {
 			continue
 		}
 		arrived++
+		if req.Method == "" {
+			continue // its head was not read whole before the connection ended: the log knows no key of it
+		}
 		r.checkf(strings.Join(req.Header["Idempotency-Key"], ",") == key, "request %d has the key %q", req.Seq, req.Header["Idempotency-Key"])
 		// A cancel in the middle cuts it.
 		r.checkf(strings.HasPrefix(fuzzBody, string(req.Body)), "request %d has the body %q", req.Seq, req.Body)
